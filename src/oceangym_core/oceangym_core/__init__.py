@@ -1,0 +1,1 @@
+"""ROS-free foundation: geometry, worlds, tasks, episode records and scoring."""

@@ -1,0 +1,1 @@
+"""Generates terrain, props, textures and SDF worlds from config/worlds/*.yaml."""
