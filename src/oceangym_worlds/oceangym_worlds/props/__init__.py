@@ -1,0 +1,1 @@
+"""Procedural props: each module has `build(*, seed, ...)`."""
