@@ -1,0 +1,262 @@
+"""The world as every backend sees it: models placed in the map, target anchors and bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+import trimesh
+
+from oceangym_core.assets import assets_root, model_search_path
+from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.sdf import (
+    Model,
+    SdfError,
+    Visual,
+    numbers,
+    number_attribute,
+    own,
+    parse_xml,
+    pose_of,
+    read_model,
+    resolve_uri,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instance:
+    """A model placed in the map under its own name."""
+
+    name: str
+    model: Model
+    pose: Pose
+
+
+@dataclass(frozen=True, kw_only=True)
+class Anchor:
+    """One target point: its report label and the instances that are it.
+
+    Attributes:
+        radius: Only what lies within this distance of the point belongs to the target [m]; None
+            for the whole of the instances.
+    """
+
+    name: str
+    label: str
+    point: tuple[float, float, float]
+    instances: tuple[str, ...]
+    radius: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """The axis-aligned operating volume in map [m]."""
+
+    lower: tuple[float, float, float]
+    upper: tuple[float, float, float]
+
+    def contains(self, position: NDArray[np.float64] | tuple[float, float, float]) -> bool:
+        """Return whether a point lies inside or on the bounds."""
+        point = np.asarray(position)
+        return bool(np.all(point >= self.lower) and np.all(point <= self.upper))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heightfield:
+    """A regular grid of seabed heights: `height` float64 [iy, ix] of map z, `origin`, `spacing` [m]."""
+
+    height: Array
+    origin: tuple[float, float]
+    spacing: float
+
+    def at(self, x: NDArray[np.float64] | float, y: NDArray[np.float64] | float) -> Array:
+        """Return the bilinear seabed height [m] at map x, y (clamped at the grid's edge)."""
+        rows, columns = self.height.shape
+        u = np.clip((np.asarray(x, float) - self.origin[0]) / self.spacing, 0, columns - 1.000001)
+        v = np.clip((np.asarray(y, float) - self.origin[1]) / self.spacing, 0, rows - 1.000001)
+        i, j = u.astype(int), v.astype(int)
+        fu, fv = u - i, v - j
+        h = self.height
+        z: Array = (
+            h[j, i] * (1 - fu) * (1 - fv)
+            + h[j, i + 1] * fu * (1 - fv)
+            + h[j + 1, i] * (1 - fu) * fv
+            + h[j + 1, i + 1] * fu * fv
+        )
+        return z
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """Everything static: instances, anchors, bounds, terrain."""
+
+    name: str
+    path: Path
+    seed: int
+    bounds: Bounds
+    instances: tuple[Instance, ...]
+    anchors: tuple[Anchor, ...]
+    heightfield: Heightfield | None
+
+    def anchor(self, name: str) -> Anchor:
+        """Return one anchor.
+
+        Raises:
+            OceanGymError: There is none of this name.
+        """
+        for anchor in self.anchors:
+            if anchor.name == name:
+                return anchor
+        raise unknown_name(f'target anchor of world {self.name}', name, [a.name for a in self.anchors])
+
+    def instance(self, name: str) -> Instance:
+        """Return one placed model by its instance name."""
+        for instance in self.instances:
+            if instance.name == name:
+                return instance
+        raise unknown_name('instance', name, [i.name for i in self.instances])
+
+    def seabed(self, x: float, y: float) -> float:
+        """Return the seabed's map z [m] at x, y (the lower bound without a terrain)."""
+        return self.bounds.lower[2] if self.heightfield is None else float(self.heightfield.at(x, y))
+
+
+def world_path(name: str) -> Path:
+    """Return the SDF file of a shipped world, or the path itself if `name` is one."""
+    as_path = Path(name)
+    if as_path.suffix == '.sdf':
+        return as_path
+    worlds = assets_root() / 'worlds'
+    path = worlds / name / f'{name}.sdf'
+    if not path.is_file():
+        shipped = [p.name for p in worlds.iterdir() if p.is_dir()] if worlds.is_dir() else []
+        raise unknown_name('world', name, shipped)
+    return path
+
+
+def load_world(path: Path) -> World:
+    """Read a world file and every model that it includes.
+
+    ``model://`` URIs are looked up beside the world's folder (``../../models`` and ``models``), in
+    GZ_SIM_RESOURCE_PATH and in the shipped models.
+
+    Raises:
+        OceanGymError: Anything that cannot be honoured, with file and element.
+    """
+    root = parse_xml(path)
+    element = root.find('world')
+    if element is None:
+        raise SdfError(path, 'sdf', 'holds no <world>')
+    search = (path.parent / 'models', path.parent.parent.parent / 'models', *model_search_path())
+    cache: dict[Path, Model] = {}
+    instances: list[Instance] = []
+    for include in element.findall('include'):
+        directory = resolve_uri(path, include.findtext('uri', ''), search)
+        if directory not in cache:
+            cache[directory] = read_model(directory / 'model.sdf', search)
+        model = cache[directory]
+        instances.append(
+            Instance(
+                name=include.findtext('name', model.name).strip(),
+                model=model,
+                pose=pose_of(path, include),
+            )
+        )
+    names = [instance.name for instance in instances]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SdfError(path, 'include', f'instance name {twice[0]!r} is used twice')
+    bounds = element.find(own('bounds'))
+    if bounds is None:
+        raise SdfError(path, 'world', 'holds no <oceangym:bounds>')
+    low = numbers(path, bounds.find(own('min')), 3, 'oceangym:min')
+    high = numbers(path, bounds.find(own('max')), 3, 'oceangym:max')
+    if any(a >= b for a, b in zip(low, high)):
+        raise SdfError(path, 'oceangym:bounds', f'min {low} must be below max {high}')
+    seed = element.find(own('world_seed'))
+    return World(
+        name=element.get('name', path.stem),
+        path=path,
+        seed=0 if seed is None else int(numbers(path, seed, 1, 'oceangym:world_seed')[0]),
+        bounds=Bounds(lower=(low[0], low[1], low[2]), upper=(high[0], high[1], high[2])),
+        instances=tuple(instances),
+        anchors=tuple(_read_anchor(path, a, set(names)) for a in element.findall(own('anchor'))),
+        heightfield=_load_heightfield(path, instances),
+    )
+
+
+def _read_anchor(path: Path, element: ElementTree.Element, names: set[str]) -> Anchor:
+    name = element.get('name', '')
+    members = tuple(element.get('instances', '').split())
+    missing = [m for m in members if m not in names]
+    if missing or not members:
+        raise SdfError(path, 'oceangym:anchor', f'{name!r}: no such instances {missing or members}')
+    x, y, z = numbers(path, element.find(own('point')), 3, 'oceangym:point')
+    return Anchor(
+        name=name,
+        label=element.get('label', ''),
+        point=(x, y, z),
+        instances=members,
+        radius=number_attribute(path, element, 'radius') if element.get('radius') else None,
+    )
+
+
+def _load_heightfield(path: Path, instances: list[Instance]) -> Heightfield | None:
+    fields = [(i, i.model.heightfield) for i in instances if i.model.heightfield is not None]
+    if not fields:
+        return None
+    if len(fields) > 1:
+        raise SdfError(path, 'include', 'only one model may carry an oceangym:heightfield')
+    instance, info = fields[0]
+    assert info is not None
+    try:
+        height = np.load(info.path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise OceanGymError(f'{info.path}: not a NumPy height grid: {error}') from error
+    if height.ndim != 2 or min(height.shape) < 2 or not np.isfinite(height).all():
+        raise OceanGymError(f'{info.path}: must be a finite 2-D grid, not {height.shape}')
+    x, y, z = instance.pose.position
+    return Heightfield(
+        height=height.astype(float) + z,
+        origin=(info.origin[0] + x, info.origin[1] + y),
+        spacing=info.spacing,
+    )
+
+
+def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
+    """Return a visual's triangles in the model frame, UV and normals kept.
+
+    Raises:
+        OceanGymError: The file is not a mesh that trimesh can read.
+    """
+    if visual.mesh is None:
+        assert visual.shape is not None
+        mesh = _primitive_mesh(visual.shape.kind, visual.shape.size)
+    else:
+        try:
+            mesh = trimesh.load(visual.mesh, force='mesh', process=False)
+        except Exception as error:
+            # trimesh has no common base class for what its many readers raise.
+            raise OceanGymError(f'{visual.mesh}: cannot be read as a mesh: {error}') from error
+        if not isinstance(mesh, trimesh.Trimesh) or len(mesh.faces) == 0:
+            raise OceanGymError(f'{visual.mesh}: holds no triangles')
+    transform = np.eye(4)
+    transform[:3, :3] = visual.pose.rotation @ np.diag(visual.scale)
+    transform[:3, 3] = visual.pose.position
+    placed: trimesh.Trimesh = mesh.copy()
+    placed.apply_transform(transform)
+    return placed
+
+
+def _primitive_mesh(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
+    if kind == 'box':
+        return trimesh.creation.box(size)
+    if kind == 'sphere':
+        return trimesh.creation.icosphere(subdivisions=3, radius=size[0])
+    if kind == 'cylinder':
+        return trimesh.creation.cylinder(radius=size[0], height=size[1], sections=32)
+    return trimesh.creation.capsule(radius=size[0], height=size[1])
