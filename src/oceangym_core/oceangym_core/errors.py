@@ -14,7 +14,9 @@ class OceanGymError(Exception):
     """
 
 
-def unknown_name(kind: str, value: object, allowed: Iterable[str], *, hint: str = '') -> OceanGymError:
+def unknown_name(
+    kind: str, value: object, allowed: Iterable[str], *, hint: str = ''
+) -> OceanGymError:
     """Return the error for a name outside a closed set, with the closest allowed name.
 
     Args:
@@ -25,7 +27,9 @@ def unknown_name(kind: str, value: object, allowed: Iterable[str], *, hint: str 
     """
     names = sorted(allowed)
     folded = {name.lower().replace('-', '_'): name for name in names}
-    close = difflib.get_close_matches(str(value).lower().replace('-', '_'), folded, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(
+        str(value).lower().replace('-', '_'), folded, n=1, cutoff=0.5
+    )
     meant = f' Did you mean {folded[close[0]]!r}?' if close else ''
     tail = f' {hint}' if hint else ''
     return OceanGymError(f'unknown {kind} {value!r}.{meant} Allowed: {", ".join(names)}.{tail}')

@@ -25,7 +25,9 @@ def footprint_boxes(world: World, anchor: Anchor) -> tuple[Box, ...]:
         for collision in instance.model.collisions:
             pose, size = instance.pose @ collision.pose, _box_size(collision.shape)
             clipped = (
-                (pose, size) if anchor.radius is None else _clip(pose, size, anchor.point, anchor.radius)
+                (pose, size)
+                if anchor.radius is None
+                else _clip(pose, size, anchor.point, anchor.radius)
             )
             if clipped is not None:
                 boxes.append(clipped)

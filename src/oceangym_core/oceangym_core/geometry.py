@@ -117,7 +117,9 @@ class Pose:
 
     def apply(self, points: ArrayLike) -> Array:
         """Return points (..., 3) of this frame in the parent frame."""
-        moved: Array = np.asarray(points, dtype=float) @ self.rotation.T + np.asarray(self.position)
+        moved: Array = np.asarray(points, dtype=float) @ self.rotation.T + np.asarray(
+            self.position
+        )
         return moved
 
     def __matmul__(self, child: Pose) -> Pose:

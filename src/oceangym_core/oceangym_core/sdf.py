@@ -214,7 +214,9 @@ def read_shape(path: Path, geometry: ElementTree.Element) -> Shape:
         return Shape(kind=kind, size=tuple(size))
     found = [child.tag for child in geometry]
     raise SdfError(
-        path, 'geometry', f'{found or "nothing"} is not supported; allowed: {", ".join(PRIMITIVES)}'
+        path,
+        'geometry',
+        f'{found or "nothing"} is not supported; allowed: {", ".join(PRIMITIVES)}',
     )
 
 
@@ -323,12 +325,12 @@ def _read_heightfield(
 ) -> HeightfieldInfo | None:
     if element is None:
         return None
-    x0, y0 = numbers(path, element.find(own('origin')), 2, 'oceangym:origin')
-    spacing = numbers(path, element.find(own('spacing')), 1, 'oceangym:spacing')[0]
+    x0, y0 = numbers(path, element.find('origin'), 2, 'origin')
+    spacing = numbers(path, element.find('spacing'), 1, 'spacing')[0]
     if spacing <= 0:
-        raise SdfError(path, 'oceangym:spacing', f'{spacing} must be positive')
+        raise SdfError(path, 'spacing', f'{spacing} must be positive')
     return HeightfieldInfo(
-        path=resolve_uri(path, element.findtext(own('uri'), ''), search),
+        path=resolve_uri(path, element.findtext('uri', ''), search),
         origin=(x0, y0),
         spacing=spacing,
     )

@@ -148,9 +148,7 @@ def _bounding_radius(kind: NDArray[np.int64], size: Array) -> Array:
     return radius
 
 
-def _cells(
-    centre: Array, radius: Array
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+def _cells(centre: Array, radius: Array) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
     if len(centre) == 0:
         return np.zeros(2, np.int64), np.zeros(0, np.int64), np.array([0.0, 0.0, CELL_M, 1.0, 1.0])
     reach = radius + MAX_QUERY_M
@@ -169,7 +167,7 @@ def _cells(
     return start, items, np.array([low[0], low[1], CELL_M, float(nx), float(ny)])
 
 
-@nb.njit(cache=True)  # type: ignore[misc]
+@nb.njit(cache=True)
 def primitive_distance(
     x: float, y: float, z: float, kind: int, centre: Array, axes: Array, size: Array
 ) -> tuple[float, float, float, float]:
@@ -228,7 +226,7 @@ def primitive_distance(
     )
 
 
-@nb.njit(cache=True)  # type: ignore[misc]
+@nb.njit(cache=True)
 def seabed_distance(
     x: float, y: float, z: float, height: Array, terrain: Array
 ) -> tuple[float, float, float, float]:
@@ -251,7 +249,7 @@ def seabed_distance(
     return (z - bed) / length, -sx / length, -sy / length, 1.0 / length
 
 
-@nb.njit(cache=True)  # type: ignore[misc]
+@nb.njit(cache=True)
 def nearest_obstacle(
     x: float,
     y: float,
@@ -285,7 +283,7 @@ def nearest_obstacle(
     return best, bx, by, bz, owner
 
 
-@nb.njit(cache=True)  # type: ignore[misc]
+@nb.njit(cache=True)
 def nearest_surface(
     x: float,
     y: float,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -15,15 +16,15 @@ from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.sdf import (
     Model,
-    SdfError,
-    Visual,
-    numbers,
     number_attribute,
+    numbers,
     own,
     parse_xml,
     pose_of,
     read_model,
     resolve_uri,
+    SdfError,
+    Visual,
 )
 
 
@@ -111,7 +112,9 @@ class World:
         for anchor in self.anchors:
             if anchor.name == name:
                 return anchor
-        raise unknown_name(f'target anchor of world {self.name}', name, [a.name for a in self.anchors])
+        raise unknown_name(
+            f'target anchor of world {self.name}', name, [a.name for a in self.anchors]
+        )
 
     def instance(self, name: str) -> Instance:
         """Return one placed model by its instance name."""
@@ -122,7 +125,9 @@ class World:
 
     def seabed(self, x: float, y: float) -> float:
         """Return the seabed's map z [m] at x, y (the lower bound without a terrain)."""
-        return self.bounds.lower[2] if self.heightfield is None else float(self.heightfield.at(x, y))
+        return (
+            self.bounds.lower[2] if self.heightfield is None else float(self.heightfield.at(x, y))
+        )
 
 
 def world_path(name: str) -> Path:
@@ -173,8 +178,8 @@ def load_world(path: Path) -> World:
     bounds = element.find(own('bounds'))
     if bounds is None:
         raise SdfError(path, 'world', 'holds no <oceangym:bounds>')
-    low = numbers(path, bounds.find(own('min')), 3, 'oceangym:min')
-    high = numbers(path, bounds.find(own('max')), 3, 'oceangym:max')
+    low = numbers(path, bounds.find('min'), 3, 'min')
+    high = numbers(path, bounds.find('max'), 3, 'max')
     if any(a >= b for a, b in zip(low, high)):
         raise SdfError(path, 'oceangym:bounds', f'min {low} must be below max {high}')
     seed = element.find(own('world_seed'))
@@ -194,8 +199,10 @@ def _read_anchor(path: Path, element: ElementTree.Element, names: set[str]) -> A
     members = tuple(element.get('instances', '').split())
     missing = [m for m in members if m not in names]
     if missing or not members:
-        raise SdfError(path, 'oceangym:anchor', f'{name!r}: no such instances {missing or members}')
-    x, y, z = numbers(path, element.find(own('point')), 3, 'oceangym:point')
+        raise SdfError(
+            path, 'oceangym:anchor', f'{name!r}: no such instances {missing or members}'
+        )
+    x, y, z = numbers(path, element.find('point'), 3, 'point')
     return Anchor(
         name=name,
         label=element.get('label', ''),
@@ -233,6 +240,7 @@ def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
     Raises:
         OceanGymError: The file is not a mesh that trimesh can read.
     """
+    mesh: Any
     if visual.mesh is None:
         assert visual.shape is not None
         mesh = _primitive_mesh(visual.shape.kind, visual.shape.size)
@@ -252,7 +260,7 @@ def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
     return placed
 
 
-def _primitive_mesh(kind: str, size: tuple[float, ...]) -> trimesh.Trimesh:
+def _primitive_mesh(kind: str, size: tuple[float, ...]) -> Any:
     if kind == 'box':
         return trimesh.creation.box(size)
     if kind == 'sphere':

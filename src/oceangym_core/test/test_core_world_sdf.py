@@ -1,12 +1,11 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
-
 from oceangym_core.errors import OceanGymError
 from oceangym_core.footprints import footprint_boxes
 from oceangym_core.signed_distance import build_distance_field
 from oceangym_core.world import load_world
+import pytest
 
 WORLD = """<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1"><world name="tank">
 <oceangym:bounds><min>-50 -50 -20</min><max>50 50 5</max></oceangym:bounds>
@@ -38,9 +37,7 @@ def tank(tmp_path: Path) -> Path:
         '<spacing>2</spacing></oceangym:heightfield>',
     )
     np.save(tmp_path / 'models' / 'floor' / 'h.npy', slope)
-    write(
-        tmp_path, 'pipe', '<capsule><radius>0.5</radius><length>40</length></capsule>'
-    )
+    write(tmp_path, 'pipe', '<capsule><radius>0.5</radius><length>40</length></capsule>')
     write(tmp_path, 'crate', '<box><size>4 2 2</size></box>')
     (tmp_path / 'tank.sdf').write_text(WORLD)
     return tmp_path / 'tank.sdf'
