@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import Polygon
 import trimesh
 
-from oceangym_worlds.mesh_ops import Array, box_uv, build, merge, move, shade
+from oceangym_worlds.mesh_ops import Array, box_uv, build, merge, move, shade, uv_of
 
 
 def grid(points: ArrayLike, uv: ArrayLike, *, crease_deg: float = 180.0) -> trimesh.Trimesh:
@@ -262,7 +262,7 @@ def sweep(
             local = np.asarray(lid.vertices)
             placed = points[k] + local[:, :1] * side[k] + local[:, 1:2] * top[k]
             faces = np.asarray(lid.faces)[:, ::-1] if flip else lid.faces
-            raw = build(placed, faces, lid.visual.uv, placed)
+            raw = build(placed, faces, uv_of(lid), placed)
             pieces.append(shade(raw, crease_deg=180.0))
     return merge(pieces)
 
@@ -279,7 +279,9 @@ def rod(
 ) -> trimesh.Trimesh:
     """Return a round bar between two points."""
     radii = [radius, radius if radius_end is None else radius_end]
-    return sweep([start, end], radii, sections=sections, scale=scale, caps=caps)
+    return sweep(
+        np.array([start, end], dtype=float), radii, sections=sections, scale=scale, caps=caps
+    )
 
 
 def strut(
@@ -293,7 +295,12 @@ def strut(
 ) -> trimesh.Trimesh:
     """Return a rectangular bar between two points; `depth` is its size towards `up`."""
     w, d = width / 2.0, (width if depth is None else depth) / 2.0
-    return sweep([start, end], [(w, -d), (w, d), (-w, d), (-w, -d)], scale=scale, up=up)
+    return sweep(
+        np.array([start, end], dtype=float),
+        [(w, -d), (w, d), (-w, d), (-w, -d)],
+        scale=scale,
+        up=up,
+    )
 
 
 def angle_bar(
@@ -308,7 +315,7 @@ def angle_bar(
     """Return an L-section bar between two points, as lattice towers are made of."""
     w, t = width, thickness
     outline = [(0.0, 0.0), (w, 0.0), (w, t), (t, t), (t, w), (0.0, w)]
-    return sweep([start, end], outline, scale=scale, up=up)
+    return sweep(np.array([start, end], dtype=float), outline, scale=scale, up=up)
 
 
 def smooth_path(points: Sequence[ArrayLike], *, step: float) -> NDArray[np.float64]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 import trimesh
-
-from oceangym_core.rng import generator
 
 Array = NDArray[np.float64]
 _WELD_DECIMALS = 6
@@ -24,11 +23,12 @@ def build(
     vertices: ArrayLike, faces: ArrayLike, uv: ArrayLike, normals: ArrayLike
 ) -> trimesh.Trimesh:
     """Return a mesh of arrays (N, 3), (F, 3), (N, 2), (N, 3), taken as they are."""
+    visuals: Any = trimesh.visual.TextureVisuals
     return trimesh.Trimesh(
         vertices=np.asarray(vertices, dtype=float),
         faces=np.asarray(faces, dtype=np.int64),
         vertex_normals=np.asarray(normals, dtype=float),
-        visual=trimesh.visual.TextureVisuals(uv=np.asarray(uv, dtype=float)),
+        visual=visuals(uv=np.asarray(uv, dtype=float)),
         process=False,
         validate=False,
     )
@@ -36,7 +36,8 @@ def build(
 
 def uv_of(mesh: trimesh.Trimesh) -> Array:
     """Return the texture coordinates (N, 2)."""
-    return np.asarray(mesh.visual.uv, dtype=float)
+    visual: Any = mesh.visual
+    return np.asarray(visual.uv, dtype=np.float64)
 
 
 def _weld(points: Array) -> tuple[NDArray[np.int64], int]:
@@ -141,29 +142,6 @@ def mirror(mesh: trimesh.Trimesh, axis: int = 1) -> trimesh.Trimesh:
     factors = np.ones(3)
     factors[axis] = -1.0
     return move(mesh, scale=factors)
-
-
-def noise(points: ArrayLike, *, seed: int, size: float = 1.0, octaves: int = 3) -> Array:
-    """Return smooth gradient-free value noise in about -1..1 at points (N, 3).
-
-    Args:
-        points: Places [m].
-        seed: Seed of the lattice values.
-        size: Length of the coarsest waves [m].
-        octaves: Each halves the wave length and the height.
-    """
-    lattice = generator(seed, 'mesh_noise').uniform(-1.0, 1.0, (32, 32, 32))
-    total = np.zeros(len(np.asarray(points)))
-    for octave in range(octaves):
-        scaled = np.asarray(points, dtype=float) * 2.0**octave / size + 7.31 * octave
-        low = np.floor(scaled).astype(int)
-        part = scaled - low
-        part = part * part * (3.0 - 2.0 * part)
-        for corner in np.ndindex(2, 2, 2):
-            weight = np.prod(np.where(np.array(corner) == 1, part, 1.0 - part), axis=1)
-            i, j, k = ((low + corner) % 32).T
-            total += weight * lattice[i, j, k] * 0.5**octave
-    return total
 
 
 def displace(

@@ -1,0 +1,183 @@
+"""Studio pictures of props: clear air, neutral sky, a key light and a ground plane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import math
+from typing import Any
+
+import mitsuba as mi
+import numpy as np
+from numpy.typing import NDArray
+
+from oceangym_core.errors import unknown_name
+from oceangym_worlds.mesh_ops import uv_of
+from oceangym_worlds.model import Part, PropModel
+
+# Viewing directions: azimuth from +x [deg] and elevation [deg] of the camera.
+VIEWS: dict[str, tuple[float, float]] = {
+    'three_quarter': (-50.0, 24.0),
+    'side': (-90.0, 6.0),
+    'front': (0.0, 8.0),
+    'rear_quarter': (140.0, 28.0),
+    'top': (-90.0, 89.0),
+}
+_FIELD_OF_VIEW_DEG = 30.0
+_GROUND = (0.55, 0.53, 0.48)
+
+
+def render_prop(
+    prop: PropModel, *, view: str = 'three_quarter', size: int = 512, samples: int = 64
+) -> NDArray[np.uint8]:
+    """Return a picture (size, size, 3) of a prop filling the frame.
+
+    Args:
+        prop: What to show; its part below z = 0 is in the ground.
+        view: One of `VIEWS`.
+        size: Side of the picture [px].
+        samples: Rays per pixel.
+
+    Raises:
+        OceanGymError: The view is unknown.
+    """
+    if view not in VIEWS:
+        raise unknown_name('view', view, VIEWS)
+    azimuth, elevation = VIEWS[view]
+    return render_parts(
+        prop.parts, azimuth_deg=azimuth, elevation_deg=elevation, size=size, samples=samples
+    )
+
+
+def render_parts(
+    parts: Sequence[Part],
+    *,
+    azimuth_deg: float,
+    elevation_deg: float,
+    size: int = 512,
+    samples: int = 64,
+    zoom: float = 1.0,
+    centre: tuple[float, float, float] | None = None,
+) -> NDArray[np.uint8]:
+    """Return a picture (size, size, 3) of parts from a direction.
+
+    Args:
+        parts: Meshes in one frame, z up, ground at z = 0.
+        azimuth_deg: Camera direction from +x towards +y.
+        elevation_deg: Camera direction above the ground.
+        size: Side of the picture [px].
+        samples: Rays per pixel.
+        zoom: 1 fits the whole in the frame.
+        centre: Point looked at [m]; by default the middle of what is above the ground.
+    """
+    points = np.vstack([np.asarray(p.mesh.vertices) for p in parts])
+    points[:, 2] = np.maximum(points[:, 2], 0.0)
+    low, high = points.min(axis=0), points.max(axis=0)
+    target = (low + high) / 2.0 if centre is None else np.asarray(centre, dtype=float)
+    azimuth, elevation = math.radians(azimuth_deg), math.radians(elevation_deg)
+    away = np.array(
+        [
+            math.cos(elevation) * math.cos(azimuth),
+            math.cos(elevation) * math.sin(azimuth),
+            math.sin(elevation),
+        ]
+    )
+    right = np.array([-math.sin(azimuth), math.cos(azimuth), 0.0])
+    distance = _fit_distance(points - target, away, right) * 1.06 / zoom
+    reach = float(np.linalg.norm(high - low)) + distance
+    key = -(0.45 * away + 0.45 * right + np.array([0.0, 0.0, 0.9]))
+    mi.set_variant('llvm_ad_rgb')
+    to_world = mi.ScalarTransform4f().look_at(
+        origin=(target + away * distance).tolist(),
+        target=target.tolist(),
+        up=np.cross(away, right).tolist(),
+    )
+    scene: dict[str, Any] = {
+        'type': 'scene',
+        'integrator': {'type': 'path', 'max_depth': 4},
+        'sensor': {
+            'type': 'perspective',
+            'fov': _FIELD_OF_VIEW_DEG,
+            'near_clip': distance / 100.0,
+            'far_clip': 20.0 * reach,
+            'to_world': to_world,
+            'film': {
+                'type': 'hdrfilm',
+                'width': size,
+                'height': size,
+                'pixel_format': 'rgb',
+                'rfilter': {'type': 'gaussian'},
+            },
+            'sampler': {'type': 'multijitter', 'sample_count': samples, 'seed': 0},
+        },
+        'sky': {'type': 'constant', 'radiance': {'type': 'rgb', 'value': [0.62, 0.66, 0.70]}},
+        'key': {
+            'type': 'directional',
+            'direction': key.tolist(),
+            'irradiance': {'type': 'rgb', 'value': [2.1, 2.0, 1.85]},
+        },
+        'ground': {
+            'type': 'disk',
+            'to_world': mi.ScalarTransform4f()
+            .translate([*target[:2].tolist(), 0.0])
+            .scale(6.0 * reach),
+            'bsdf': {'type': 'diffuse', 'reflectance': {'type': 'rgb', 'value': _GROUND}},
+        },
+    }
+    for index, part in enumerate(parts):
+        scene[f'part_{index}'] = _shape(part)
+    picture = np.asarray(mi.render(mi.load_dict(scene)), dtype=float)
+    return tone_map(picture)
+
+
+def tone_map(radiance: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return linear RGB (H, W, 3) as sRGB bytes (IEC 61966-2-1)."""
+    clipped = np.clip(radiance, 0.0, 1.0)
+    curve = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1.0 / 2.4) - 0.055)
+    return np.asarray(np.round(curve * 255.0), dtype=np.uint8)
+
+
+def _fit_distance(
+    points: NDArray[np.float64], away: NDArray[np.float64], right: NDArray[np.float64]
+) -> float:
+    """Return the least distance at which all points (N, 3) lie in the field of view."""
+    slope = math.tan(math.radians(_FIELD_OF_VIEW_DEG / 2.0))
+    spread = np.maximum(np.abs(points @ right), np.abs(points @ np.cross(away, right)))
+    return float(np.max(spread / slope + points @ away))
+
+
+def _shape(part: Part) -> Any:
+    """Return a part as a Mitsuba mesh with its texture."""
+    texture = np.asarray(part.texture, dtype=np.uint8)
+    bitmap = mi.Bitmap(texture, pixel_format=mi.Bitmap.PixelFormat.RGB)
+    bitmap.set_srgb_gamma(True)
+    bsdf = mi.load_dict(
+        {
+            'type': 'twosided',
+            'bsdf': {
+                'type': 'principled',
+                'roughness': part.roughness,
+                'metallic': 0.3 * part.metalness,
+                'specular': 0.3,
+                'base_color': {'type': 'bitmap', 'bitmap': bitmap, 'wrap_mode': 'repeat'},
+            },
+        }
+    )
+    properties = mi.Properties()
+    properties['bsdf'] = bsdf
+    mesh = mi.Mesh(
+        part.name,
+        len(part.mesh.vertices),
+        len(part.mesh.faces),
+        props=properties,
+        has_vertex_normals=True,
+        has_vertex_texcoords=True,
+    )
+    # Mitsuba's v runs down the image.
+    uv = uv_of(part.mesh) * [1.0, -1.0] + [0.0, 1.0]
+    values = mi.traverse(mesh)
+    values['vertex_positions'] = np.asarray(part.mesh.vertices, dtype=np.float32).ravel()
+    values['vertex_normals'] = np.asarray(part.mesh.vertex_normals, dtype=np.float32).ravel()
+    values['vertex_texcoords'] = uv.astype(np.float32).ravel()
+    values['faces'] = np.asarray(part.mesh.faces, dtype=np.uint32).ravel()
+    values.update()
+    return mesh
