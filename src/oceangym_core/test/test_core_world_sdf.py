@@ -59,7 +59,7 @@ def test_distance_to_rotated_box_capsule_and_sloping_seabed(tank: Path) -> None:
     d, gradient, index = field.query(np.array([-40.0, 30.0, -16.0]))
     assert field.name(index) == 'seabed'
     assert d == pytest.approx(3.0 / np.hypot(1, 0.1))
-    assert gradient == pytest.approx(np.array([-0.1, 0, 1]) / np.hypot(1, 0.1))
+    assert gradient == pytest.approx(np.array([-0.1, 0, 1]) / np.hypot(1, 0.1), abs=1e-6)
 
 
 def test_footprint_is_the_pipe_within_the_radius(tank: Path) -> None:
