@@ -1,0 +1,198 @@
+"""Reading YAML and JSON that people wrote, and writing files so that a killed process loses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+import reprlib
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+import yaml
+
+from oceangym_core.errors import OceanGymError, unknown_name
+
+MAX_YAML_BYTES = 1024 * 1024
+MAX_JSON_BYTES = 256 * 1024 * 1024
+
+# Everything that PyYAML's and json's constructors raise on hostile scalars, tags and nesting.
+_PARSER_ERRORS = (
+    yaml.YAMLError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+class Schema(BaseModel):
+    """Base of every configuration file: typed, unchangeable, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True, allow_inf_nan=False)
+
+
+SchemaT = TypeVar('SchemaT', bound=Schema)
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader that refuses a key given twice instead of taking the last."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Build one mapping, refusing duplicate keys."""
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        if len(mapping) != len(node.value) and not any(
+            key.tag == 'tag:yaml.org,2002:merge' for key, _ in node.value
+        ):
+            names = [str(key.value) for key, _ in node.value]
+            twice = next((n for n in names if names.count(n) > 1), names[0])
+            raise yaml.constructor.ConstructorError(
+                None, None, f'key {twice!r} is given twice', node.start_mark
+            )
+        return mapping
+
+
+def read_text(path: Path, limit: int) -> str:
+    """Return a UTF-8 file's text.
+
+    Raises:
+        OceanGymError: It cannot be read, is larger than `limit` bytes or is not UTF-8.
+    """
+    try:
+        with path.open('rb') as stream:
+            raw = stream.read(limit + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or str(error)
+        raise OceanGymError(f'cannot read {path}: {reason}') from error
+    if len(raw) > limit:
+        raise OceanGymError(f'{path} is larger than {limit} bytes, the most that is accepted')
+    try:
+        return raw.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise OceanGymError(f'{path} is not UTF-8 text (byte {error.start})') from error
+
+
+def read_yaml(path: Path) -> Any:
+    """Return the content of a YAML file.
+
+    Raises:
+        OceanGymError: It is not readable as one YAML document.
+    """
+    text = read_text(path, MAX_YAML_BYTES)
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except _PARSER_ERRORS as error:
+        raise OceanGymError(f'{path} is not valid YAML: {_first_line(error)}') from error
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f'{name} is not a number that can be scored')
+
+
+def parse_json(text: str, source: str) -> Any:
+    """Return the value of a JSON text; `source` names it in messages.
+
+    Raises:
+        OceanGymError: It is not strict JSON (NaN and Infinity are refused too).
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except _PARSER_ERRORS as error:
+        raise OceanGymError(f'{source} is not valid JSON: {_first_line(error)}') from error
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Raises:
+        OceanGymError: It is not readable as strict JSON.
+    """
+    return parse_json(read_text(path, MAX_JSON_BYTES), str(path))
+
+
+def read_schema(path: Path, schema: type[SchemaT]) -> SchemaT:
+    """Return a YAML file checked against a schema.
+
+    Raises:
+        OceanGymError: Names the file, the key, the value and what is accepted.
+    """
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise OceanGymError(
+            f'{path} must be a mapping with the keys {", ".join(schema.model_fields)}; '
+            f'it holds {_short(content)}'
+        )
+    try:
+        # YAML has no tuples: validate as JSON-like input, where strict mode takes lists for them.
+        return schema.model_validate(_tuples(content))
+    except ValidationError as error:
+        raise _schema_error(path, schema, error) from error
+    except RecursionError as error:
+        raise OceanGymError(f'{path} is nested too deeply') from error
+
+
+def _tuples(value: Any, depth: int = 0) -> Any:
+    if depth > 16:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {key: _tuples(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return tuple(_tuples(item, depth + 1) for item in value)
+    return value
+
+
+def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> OceanGymError:
+    problem = error.errors(include_url=False)[0]
+    location = problem['loc']
+    key = '.'.join(str(part) for part in location) or 'the file'
+    if problem['type'] == 'extra_forbidden':
+        allowed = _fields_at(schema, location[:-1])
+        return OceanGymError(f'{path}: {unknown_name("key", str(location[-1])[:80], allowed)}')
+    if problem['type'] == 'missing':
+        return OceanGymError(f'{path}: key {key!r} is missing')
+    message = problem['msg'].removeprefix('Value error, ')
+    shown = '' if isinstance(problem['input'], dict) else f' is {_short(problem["input"])}'
+    return OceanGymError(f'{path}: {key[:200]}{shown}: {message}')
+
+
+def _fields_at(schema: type[Schema], location: tuple[int | str, ...]) -> list[str]:
+    """Return the field names of the (nested) schema at an error's location."""
+    current: type[BaseModel] = schema
+    for part in location:
+        field = current.model_fields.get(str(part))
+        candidates = (
+            [field.annotation, *getattr(field.annotation, '__args__', ())] if field else []
+        )
+        for candidate in candidates:
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                current = candidate
+                break
+    return list(current.model_fields)
+
+
+def _short(value: object) -> str:
+    return reprlib.repr(value)[:120]
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return 'it is nested too deeply'
+    return ' '.join(str(error).split())[:300] or type(error).__name__
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Write a whole file so that a reader or a crash sees either the old or the new content."""
+    temporary = path.with_name(f'.{path.name}.partial')
+    try:
+        with temporary.open('w', encoding='utf-8') as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise OceanGymError(f'cannot write {path}: {error.strerror}') from error
