@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 import trimesh
 
+from oceangym_core.rng import generator
+
 Array = NDArray[np.float64]
 _WELD_DECIMALS = 6
 
@@ -137,11 +139,45 @@ def move(
     return build(vertices, faces, uv_of(mesh), normals)
 
 
+def place(mesh: trimesh.Trimesh, axes: Array, offset: ArrayLike) -> trimesh.Trimesh:
+    """Return the mesh with its x, y, z axes turned to the columns of `axes` (3, 3), shifted."""
+    return build(
+        np.asarray(mesh.vertices) @ axes.T + np.asarray(offset, dtype=float),
+        mesh.faces,
+        uv_of(mesh),
+        np.asarray(mesh.vertex_normals) @ axes.T,
+    )
+
+
 def mirror(mesh: trimesh.Trimesh, axis: int = 1) -> trimesh.Trimesh:
     """Return the mesh mirrored in the plane through the origin normal to `axis`."""
     factors = np.ones(3)
     factors[axis] = -1.0
     return move(mesh, scale=factors)
+
+
+def noise(points: ArrayLike, *, seed: int, size: float = 1.0, octaves: int = 3) -> Array:
+    """Return smooth value noise (N,), about -1..1, at points (N, 3).
+
+    Args:
+        points: Places [m].
+        seed: Seed of the lattice values.
+        size: Length of the coarsest waves [m].
+        octaves: Each halves the wave length and the height.
+    """
+    lattice = generator(seed, 'mesh_noise').uniform(-1.0, 1.0, (32, 32, 32))
+    places = np.asarray(points, dtype=float)
+    total = np.zeros(len(places))
+    for octave in range(octaves):
+        scaled = places * 2.0**octave / size + 7.31 * octave
+        low = np.floor(scaled).astype(int)
+        part = scaled - low
+        part = part * part * (3.0 - 2.0 * part)
+        for corner in np.ndindex(2, 2, 2):
+            weight = np.prod(np.where(np.array(corner) == 1, part, 1.0 - part), axis=1)
+            i, j, k = ((low + corner) % 32).T
+            total += weight * lattice[i, j, k] * 0.5**octave
+    return total
 
 
 def displace(
