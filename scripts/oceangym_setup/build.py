@@ -1,0 +1,194 @@
+"""Build the packages whose sources changed, and tf2_msgs where ROS came without it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+import subprocess
+import sysconfig
+
+from oceangym_setup import cmake_prefix, environment, venv
+from oceangym_setup.errors import SetupError
+from oceangym_setup.progress import run_logged, step
+from oceangym_setup.workspace import digest, PACKAGES, Workspace
+
+_INTERFACES = ('msg/*.msg', 'srv/*.srv', 'action/*.action')
+_ASSETS = ('launch', 'worlds', 'models', 'config')
+_TF2_MSGS = {
+    'msg/TFMessage.msg': 'geometry_msgs/TransformStamped[] transforms\n',
+    'package.xml': """<?xml version="1.0"?>
+<package format="3">
+  <name>tf2_msgs</name>
+  <version>0.36.14</version>
+  <description>The TF message, generated because this ROS 2 came without tf2_msgs.</description>
+  <maintainer email="oceangym-ros2@users.noreply.github.com">OceanGym ROS 2 maintainers</maintainer>
+  <license>BSD-3-Clause</license>
+  <buildtool_depend>ament_cmake</buildtool_depend>
+  <buildtool_depend>rosidl_default_generators</buildtool_depend>
+  <depend>geometry_msgs</depend>
+  <exec_depend>rosidl_default_runtime</exec_depend>
+  <member_of_group>rosidl_interface_packages</member_of_group>
+  <export><build_type>ament_cmake</build_type></export>
+</package>
+""",
+    'CMakeLists.txt': """cmake_minimum_required(VERSION 3.20)
+project(tf2_msgs)
+find_package(ament_cmake REQUIRED)
+find_package(geometry_msgs REQUIRED)
+find_package(rosidl_default_generators REQUIRED)
+rosidl_generate_interfaces(${PROJECT_NAME} msg/TFMessage.msg DEPENDENCIES geometry_msgs)
+ament_export_dependencies(rosidl_default_runtime)
+ament_package()
+""",
+}
+_BUILD_REMEDIES = {
+    'No space left on device': 'the disk is full: free some space and run the same command again',
+    'Killed signal terminated': 'the compiler ran out of memory: close something and run again',
+    'cannot execute': 'the compiler is incomplete: sudo apt-get install build-essential',
+    'CMAKE_CXX_COMPILER': 'the compiler does not work: sudo apt-get install build-essential',
+    'install directory': 'remove .oceangym and run: scripts/oceangym setup',
+}
+
+
+def package_key(directory: Path, base: str, root: Path) -> str:
+    """Identify everything that makes a package need building again.
+
+    The content of Python files is left out: they run from the checkout. Names are in, because what
+    colcon links is decided by name.
+
+    Args:
+        directory: the package.
+        base: key of what the package is built against.
+        root: top of the checkout; the bring-up package installs folders from there.
+    """
+    parts: list[str | bytes] = [base]
+    for name in ('package.xml', 'CMakeLists.txt'):
+        parts.append((directory / name).read_bytes())
+    for pattern in _INTERFACES:
+        for path in sorted(directory.glob(pattern)):
+            parts += [path.name, path.read_bytes()]
+    folders = [directory / directory.name, directory / 'scripts']
+    if directory.name == 'oceangym':
+        folders += [root / name for name in _ASSETS]
+    for folder in folders:
+        names = (path.relative_to(folder).as_posix() for path in folder.rglob('*'))
+        parts += sorted(n for n in names if '__pycache__' not in n and not n.endswith('.pyc'))
+    return digest(parts)
+
+
+def patch_wheels(workspace: Workspace) -> None:
+    """Make the wheels' CMake files find this Python; once for each installation."""
+    key = venv.install_key(workspace)
+    if workspace.native or workspace.is_done('cmake_prefix', key):
+        return
+    with step('CMake files of the ROS wheels') as shown:
+        count = cmake_prefix.patch_tree(
+            workspace.venv,
+            include=Path(sysconfig.get_paths()['include']),
+            site_packages=workspace.site_packages,
+        )
+        left = cmake_prefix.leftovers(workspace.venv)
+        if left:
+            path, text = next(iter(left.items()))
+            raise SetupError(
+                f'{len(left)} CMake files of the ROS wheels still name another Python: {text} in {path}',
+                'run: scripts/oceangym setup --clean',
+            )
+        workspace.mark_done('cmake_prefix', key)
+        shown.name = f'CMake files of the ROS wheels ({count} files now name this Python)'
+
+
+def _has_tf2_msgs(env: Mapping[str, str]) -> bool:
+    prefixes = env.get('AMENT_PREFIX_PATH', '').split(':')
+    return any(Path(prefix, 'share', 'tf2_msgs', 'package.xml').is_file() for prefix in prefixes)
+
+
+def _write_tf2_msgs(workspace: Workspace) -> Path:
+    directory = workspace.generated / 'tf2_msgs'
+    for name, text in _TF2_MSGS.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding='utf-8') != text:
+            path.write_text(text, encoding='utf-8')
+    return directory
+
+
+def _directories(workspace: Workspace, env: Mapping[str, str]) -> dict[str, Path]:
+    found = {name: workspace.root / 'src' / name for name in PACKAGES}
+    absent = [name for name, path in found.items() if not (path / 'package.xml').is_file()]
+    if absent:
+        raise SetupError(
+            f'the checkout is incomplete: no package.xml in src/{absent[0]}',
+            'restore it: git checkout -- src',
+        )
+    generated = (workspace.generated / 'tf2_msgs').is_dir()
+    if generated or not _has_tf2_msgs(env):
+        found = {'tf2_msgs': _write_tf2_msgs(workspace), **found}
+    return found
+
+
+def _build_environment(workspace: Workspace) -> dict[str, str]:
+    env = environment.environment(workspace)
+    # CMake must see neither our sources nor another workspace the shell has sourced.
+    if not workspace.native:
+        env.pop('COLCON_PREFIX_PATH', None)
+        env['PYTHONPATH'] = str(workspace.site_packages)
+    return env
+
+
+def ensure(workspace: Workspace) -> None:
+    """Build the packages that are not built from their present sources."""
+    patch_wheels(workspace)
+    env = _build_environment(workspace)
+    base = venv.install_key(workspace)
+    directories = _directories(workspace, env)
+    keys = {name: package_key(path, base, workspace.root) for name, path in directories.items()}
+    stale = [name for name, key in keys.items() if not workspace.is_done(f'build-{name}', key)]
+    if not stale:
+        return
+    for name in stale:
+        workspace.mark_undone(f'build-{name}')
+    shown_names = ', '.join(stale) if len(stale) < 4 else f'{len(stale)} packages'
+    with step(f'building {shown_names}') as shown:
+        run_logged(
+            shown,
+            _colcon(workspace, directories, stale),
+            log=workspace.logs / 'colcon.log',
+            env=env,
+            cwd=workspace.root,
+            remedies=_BUILD_REMEDIES,
+            default_remedy='read the log; after a change of compiler or Python: '
+            'scripts/oceangym setup --clean',
+        )
+        for name in stale:
+            workspace.mark_done(f'build-{name}', keys[name])
+
+
+def _colcon(workspace: Workspace, directories: Mapping[str, Path], names: list[str]) -> list[str]:
+    colcon = str(workspace.venv / 'bin' / 'colcon')
+    program = [str(workspace.python), colcon] if Path(colcon).is_file() else ['colcon']
+    return [
+        *program,
+        *('--log-base', str(workspace.logs / 'colcon')),
+        *('build', '--symlink-install', '--merge-install'),
+        *('--build-base', str(workspace.build), '--install-base', str(workspace.install)),
+        *('--paths', *(str(path) for path in directories.values())),
+        *('--packages-select', *names),
+        *('--event-handlers', 'console_direct+'),
+        *('--cmake-args', '-DBUILD_TESTING=OFF', '-DCMAKE_BUILD_TYPE=Release', '--no-warn-unused-cli'),
+        *(() if workspace.native else ('-G', 'Ninja')),
+        *('-DPython3_FIND_VIRTUALENV=ONLY', f'-DPython3_EXECUTABLE={workspace.python}'),
+    ]
+
+
+def has_colcon(workspace: Workspace, env: Mapping[str, str]) -> bool:
+    """Tell whether colcon answers, for the doctor."""
+    command = _colcon(workspace, {}, [])
+    program = command[: command.index('--log-base')]
+    try:
+        result = subprocess.run(
+            [*program, '--help'], env=env, capture_output=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return result.returncode == 0

@@ -1,0 +1,1 @@
+def run(workspace, arguments): return 0

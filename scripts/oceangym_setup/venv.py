@@ -1,0 +1,124 @@
+"""Create the virtual environment and install the pinned requirements into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import os
+from pathlib import Path
+import shutil
+import sys
+
+from oceangym_setup.progress import run_logged, step, Step
+from oceangym_setup.workspace import digest, Workspace
+
+_NETWORK = (
+    'the package index could not be reached: check the network and the proxy '
+    '(https_proxy, pip config), then run the same command again; finished steps are kept'
+)
+_PIP_REMEDIES = {
+    'No space left on device': 'the disk is full: free at least 3 GB and run the same command again',
+    'Temporary failure in name resolution': _NETWORK,
+    'Name or service not known': _NETWORK,
+    'Network is unreachable': _NETWORK,
+    'Connection refused': _NETWORK,
+    'NewConnectionError': _NETWORK,
+    'Max retries exceeded': _NETWORK,
+    'Read timed out': _NETWORK,
+    'ProxyError': _NETWORK,
+    'CERTIFICATE_VERIFY_FAILED': (
+        'the certificate of the package index is not trusted: set PIP_CERT to the CA bundle of '
+        'your network and run the same command again'
+    ),
+    'No matching distribution found': (
+        'the package index has no such version for this Python: check that pip is not restricted '
+        'to a mirror or by constraints (pip config list), or use another Python in OCEANGYM_PYTHON'
+    ),
+    'ResolutionImpossible': (
+        "pip's own configuration contradicts requirements/: look for constraints in "
+        '`pip config list` and lift them with PIP_CONFIG_FILE=/dev/null'
+    ),
+    'ensurepip': 'Debian, Ubuntu: sudo apt-get install python3-venv',
+}
+_BUILD_TOOLS = ('setuptools==', 'wheel==', 'packaging==')
+
+
+def venv_key(workspace: Workspace) -> str:
+    """Identify interpreter and place; a venv made for others is made anew."""
+    version = '.'.join(map(str, sys.version_info[:3]))
+    return digest([sys.executable, sys.base_prefix, version, str(workspace.venv)])
+
+
+def install_key(workspace: Workspace) -> str:
+    """Identify what the virtual environment must hold."""
+    return digest([venv_key(workspace), workspace.lock_file.read_bytes()])
+
+
+def build_tools(lock: str) -> str:
+    """Pick the lock's lines for what source distributions are built with."""
+    return ''.join(f'{line}\n' for line in lock.splitlines() if line.startswith(_BUILD_TOOLS))
+
+
+def pip_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for pip: the user's indexes, but no user site and no other venv."""
+    clean = {k: v for k, v in env.items() if k not in ('PYTHONPATH', 'PYTHONHOME', 'PIP_TARGET')}
+    return {**clean, 'PIP_USER': '0', 'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'PIP_NO_INPUT': '1'}
+
+
+def _create(workspace: Workspace, env: Mapping[str, str]) -> None:
+    key = venv_key(workspace)
+    if workspace.is_done('venv', key) and workspace.python.exists():
+        return
+    with step('virtual environment') as shown:
+        for stamp in ('venv', 'requirements', 'cmake_prefix'):
+            workspace.mark_undone(stamp)
+        shutil.rmtree(workspace.venv, ignore_errors=True)
+        flags = ['--system-site-packages'] if workspace.native else []
+        run_logged(
+            shown,
+            [sys.executable, '-m', 'venv', *flags, workspace.venv],
+            log=workspace.logs / 'venv.log',
+            env=env,
+            cwd=workspace.root,
+            remedies=_PIP_REMEDIES,
+            default_remedy='Debian, Ubuntu: sudo apt-get install python3-venv',
+        )
+        workspace.mark_done('venv', key)
+
+
+def _install(workspace: Workspace, env: Mapping[str, str]) -> None:
+    key = install_key(workspace)
+    if workspace.is_done('requirements', key):
+        return
+    lock = workspace.lock_file.read_text(encoding='utf-8')
+    count = sum(1 for line in lock.splitlines() if '==' in line)
+    first = workspace.state / 'build-tools.txt'
+    first.write_text(build_tools(lock), encoding='utf-8')
+    workspace.mark_undone('requirements')
+    workspace.mark_undone('cmake_prefix')
+    with step(f'about {count} pinned Python packages') as shown:
+        for name, requirements in (('build-tools', first), ('requirements', workspace.lock_file)):
+            _pip(workspace, shown, env, name, requirements)
+        workspace.mark_done('requirements', key)
+
+
+def _pip(workspace: Workspace, shown: Step, env: Mapping[str, str], name: str, file: Path) -> None:
+    run_logged(
+        shown,
+        [
+            workspace.python,
+            *('-m', 'pip', 'install', '--no-build-isolation', '--only-binary=:all:'),
+            *('--no-binary=empy', '--no-deps', '-r', file),
+        ],
+        log=workspace.logs / f'pip-{name}.log',
+        env=env,
+        cwd=workspace.root,
+        remedies=_PIP_REMEDIES,
+        default_remedy='run the same command again; finished downloads are kept',
+    )
+
+
+def ensure(workspace: Workspace) -> None:
+    """Bring the virtual environment up to date with the lock file."""
+    env = pip_environment(os.environ)
+    _create(workspace, env)
+    _install(workspace, env)

@@ -1,0 +1,1 @@
+"""Bring-up of OceanGym: process specifications, launchers and the command line."""

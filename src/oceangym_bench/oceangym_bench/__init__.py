@@ -1,0 +1,1 @@
+"""Episodes in one process, run matrices and reports."""

@@ -1,0 +1,1 @@
+"""Gazebo output in the terms of the OceanGym contract."""

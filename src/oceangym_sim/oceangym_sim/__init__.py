@@ -1,0 +1,1 @@
+"""The embedded simulator: vehicle dynamics, navigation, autopilot and sensors, without ROS."""

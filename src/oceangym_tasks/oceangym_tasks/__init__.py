@@ -1,0 +1,1 @@
+"""Tasks: the state machine of an episode, scoring and recording."""

@@ -1,0 +1,1 @@
+"""A MAVLink vehicle in the terms of the OceanGym contract."""
