@@ -1,9 +1,9 @@
-"""Deterministic noise: tileable 2-D fields for textures and a 3-D field for displacing meshes."""
+"""Deterministic tileable noise fields for textures."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from oceangym_core.rng import generator
 
@@ -73,7 +73,8 @@ def fbm(
         total += np.float32(weight) * perlin(seed, size, lattice, f'{stream}/{octave}')
         norm += weight * weight
         weight *= gain
-    return np.clip(0.5 + total * np.float32(0.85 / np.sqrt(norm)), 0, 1).astype(np.float32)
+    scaled: Field = np.clip(0.5 + total * np.float32(0.85 / np.sqrt(norm)), 0, 1)
+    return scaled
 
 
 def ridged(
@@ -89,7 +90,8 @@ def ridged(
         total += np.float32(weight) * crease**3
         norm += weight
         weight *= 0.5
-    return np.clip(total / np.float32(norm), 0, 1).astype(np.float32)
+    scaled: Field = np.clip(total / np.float32(norm), 0, 1)
+    return scaled
 
 
 def worley(
@@ -127,31 +129,3 @@ def smoothstep(low: float, high: float, value: Field) -> Field:
     t = np.clip((value - low) / (high - low), 0, 1)
     ramp: Field = (t * t * (3 - 2 * t)).astype(np.float32)
     return ramp
-
-
-_PERIOD = 64
-
-
-def noise3(points: ArrayLike, seed: int, stream: str = 'noise3') -> NDArray[np.float64]:
-    """Return smooth value noise (N,) in -1..1 at points (N, 3) [lattice cells]."""
-    table = generator(seed, stream).uniform(-1, 1, (_PERIOD,) * 3)
-    p = np.asarray(points, dtype=float)
-    base = np.floor(p).astype(int)
-    t = p - base
-    t = t * t * (3 - 2 * t)
-    total = np.zeros(len(p))
-    for corner in range(8):
-        offset = np.array([corner & 1, corner >> 1 & 1, corner >> 2])
-        index = (base + offset) % _PERIOD
-        weight = np.prod(np.where(offset, t, 1 - t), axis=1)
-        total += weight * table[index[:, 0], index[:, 1], index[:, 2]]
-    return total
-
-
-def fbm3(points: ArrayLike, seed: int, octaves: int = 4, gain: float = 0.5) -> NDArray[np.float64]:
-    """Return fractal noise (N,), about -1..1, at points (N, 3) [cells of the coarsest octave]."""
-    p = np.asarray(points, dtype=float)
-    total = np.zeros(len(p))
-    for octave in range(octaves):
-        total += gain**octave * noise3(p * 2.0**octave, seed, f'fbm3/{octave}')
-    return total

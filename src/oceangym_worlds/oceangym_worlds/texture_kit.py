@@ -54,7 +54,8 @@ def _mix(image: Field, colour: ArrayLike, mask: Field) -> Field:
 
 
 def _finish(image: Field) -> Texture:
-    return np.clip(np.rint(image), 0, 255).astype(np.uint8)
+    texture: Texture = np.clip(np.rint(image), 0, 255).astype(np.uint8)
+    return texture
 
 
 def _rust_colour(seed: int, size: Size) -> Field:
