@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from shapely.geometry import Polygon
 import trimesh
 
 from oceangym_core.geometry import Pose, quaternion_from_matrix
-from oceangym_worlds.mesh_ops import merge, move, split_facing
 from oceangym_worlds.mesh_kit import cylinder, extrude
+from oceangym_worlds.mesh_ops import Array, merge, move, split_facing
 from oceangym_worlds.model import Part, Primitive
-from shapely.geometry import Polygon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,11 @@ class Finish:
     acoustic: str
     metalness: float = 0.0
     roughness: float = 0.85
+
+
+def metal(texture: NDArray[np.uint8]) -> Finish:
+    """Return the finish of painted or rusty steel."""
+    return Finish(texture=texture, acoustic='steel', metalness=0.2, roughness=0.75)
 
 
 class Assembly:
@@ -79,7 +85,7 @@ def cylinder_y(
 ) -> trimesh.Trimesh:
     """Return a cylinder along y about its centre."""
     standing = cylinder(radius, length, sections=sections, scale=scale, bevel=bevel)
-    middle = np.asarray(centre, dtype=float) + [0.0, length / 2.0, 0.0]
+    middle = np.asarray(centre, dtype=float) + np.array([0.0, length / 2.0, 0.0])
     return move(standing, middle, rpy_deg=(90, 0, 0))
 
 
@@ -94,7 +100,7 @@ def cylinder_x(
 ) -> trimesh.Trimesh:
     """Return a cylinder along x about its centre."""
     lying = cylinder(radius, length, sections=sections, scale=scale, bevel=bevel)
-    middle = np.asarray(centre, dtype=float) - [length / 2.0, 0.0, 0.0]
+    middle = np.asarray(centre, dtype=float) - np.array([length / 2.0, 0.0, 0.0])
     return move(lying, middle, rpy_deg=(0, 90, 0))
 
 
@@ -104,15 +110,20 @@ def box_primitive(low: ArrayLike, high: ArrayLike) -> Primitive:
     return Primitive(shape='box', size=tuple((b - a).tolist()), pose=Pose.of((a + b) / 2.0))
 
 
+def leaning_axes(axis: ArrayLike, turn: float = 0.0) -> Array:
+    """Return columns (3, 3) whose z is along `axis`, turned about it by an angle [rad]."""
+    along = np.asarray(axis, dtype=float) / np.linalg.norm(axis)
+    side = np.cross(np.eye(3)[int(np.argmin(np.abs(along)))], along)
+    side /= np.linalg.norm(side)
+    x = math.cos(turn) * side + math.sin(turn) * np.cross(along, side)
+    return np.column_stack([x, np.cross(along, x), along])
+
+
 def bar_primitive(
     start: ArrayLike, end: ArrayLike, radius: float, *, shape: str = 'capsule'
 ) -> Primitive:
     """Return a collision capsule (or cylinder) between two points."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
-    along = (b - a) / length
-    side = np.cross(np.eye(3)[int(np.argmin(np.abs(along)))], along)
-    side /= np.linalg.norm(side)
-    turn = np.column_stack([side, np.cross(along, side), along])
-    pose = Pose.of((a + b) / 2.0, quaternion_from_matrix(turn))
+    pose = Pose.of((a + b) / 2.0, quaternion_from_matrix(leaning_axes(b - a)))
     return Primitive(shape=shape, size=(radius, length), pose=pose)

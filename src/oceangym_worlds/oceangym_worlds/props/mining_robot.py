@@ -18,6 +18,7 @@ from oceangym_worlds.assembly import (
     cylinder_x,
     cylinder_y,
     Finish,
+    metal,
     prism_y,
 )
 from oceangym_worlds.model import PropAttributes, PropModel
@@ -371,7 +372,6 @@ def _finishes(seed: int, words: str) -> dict[str, Finish]:
     tracks = tex.sediment(tex.rusty_steel(seed + 1, size=256), seed, 0.3, colour=tex.SILT)
     dusty = tex.sediment(tex.growth(paint, seed, 0.1), seed, 0.42, colour=tex.SILT)
     grey = tex.growth(tex.painted_metal(seed + 2, (92, 98, 102), size=256, rust=0.12), seed, 0.08)
-    steel = {'acoustic': 'steel', 'metalness': 0.3, 'roughness': 0.7}
     textures = {
         'paint': tex.growth(tex.streaks(paint, seed, 0.3), seed, 0.04),
         'paint_dusty': dusty,
@@ -386,7 +386,7 @@ def _finishes(seed: int, words: str) -> dict[str, Finish]:
         'yellow': tex.painted_metal(seed + 6, tex.SAFETY_YELLOW, size=128, rust=0.08),
         'white': tex.sediment(tex.fibreglass(seed, size=128), seed, 0.15, colour=tex.SILT),
     }
-    finishes = {name: Finish(texture=t, **steel) for name, t in textures.items()}
+    finishes = {name: metal(t) for name, t in textures.items()}
     finishes['rubber'] = Finish(texture=tex.rubber(seed, size=128), acoustic='plastic')
     finishes['lamp'] = Finish(texture=tex.plain((250, 248, 230), 16), acoustic='plastic')
     finishes['ore'] = Finish(texture=ore, acoustic='gravel')

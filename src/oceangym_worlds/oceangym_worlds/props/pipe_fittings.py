@@ -112,7 +112,7 @@ def add_saddle(model: Assembly, line: Axis, s: float, height: float) -> Primitiv
     )
     model.add('concrete', ops.place(block, axes, centre))
     model.add('steel', ops.place(strap, axes, centre))
-    middle = centre - [0.0, 0.0, 0.5 * (height + 0.6)]
+    middle = centre - np.array([0.0, 0.0, 0.5 * (height + 0.6)])
     return Primitive(
         shape='box',
         size=(0.9, 1.9, height + 0.6),

@@ -13,11 +13,12 @@ import trimesh
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
 from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
-from oceangym_worlds.assembly import Assembly, bar_primitive, box_primitive, Finish
+from oceangym_worlds.assembly import Assembly, bar_primitive, Finish, metal
 from oceangym_worlds.model import Primitive, PropAttributes, PropModel
 from oceangym_worlds.noise_kit import fbm, smoothstep
 from oceangym_worlds.props import pipe_fittings as fittings
 from oceangym_worlds.props.pipe_line import Axis, chunk_frame, Interval, lay
+from oceangym_worlds.seabed_textures import seabed_texture
 
 RADIUS = 0.5  # of the concrete coating [m]
 BARE_RADIUS = 0.455
@@ -336,7 +337,7 @@ def _coating(seed: int) -> tex.Texture:
     dusty = tex.sediment(coat, seed, 0.95, colour=(204, 190, 156))
     top = smoothstep(0.1, 0.3, up - 0.72 + 0.8 * ragged)
     image = coat + (grown.astype(np.float32) - coat) * flank[..., None]
-    image += (dusty - image) * top[..., None]
+    image = image + (dusty - image) * top[..., None]
     return np.asarray(np.clip(image, 0, 255), dtype=np.uint8)
 
 
@@ -348,28 +349,17 @@ def _textures(seed: int) -> dict[str, Finish]:
     spalled = coat + (wide.astype(np.float32) - coat) * (blots * 0.9)[..., None]
     yellow = tex.painted_metal(seed + 1, tex.SAFETY_YELLOW, wear=0.4, rust=0.08, size=256)
     concrete = tex.concrete(seed + 2, colour=(158, 152, 138), size=256)
-    metal = {'acoustic': 'steel', 'metalness': 0.2, 'roughness': 0.8}
+    steel = tex.growth(tex.painted_metal(seed + 3, (74, 72, 70), rust=0.35, size=256), seed, 0.15)
+    red = tex.painted_metal(seed + 4, (206, 34, 24), size=128, rust=0.08)
     return {
         'coating': Finish(texture=coat, acoustic='concrete'),
-        'spalled': Finish(
-            texture=np.asarray(spalled, dtype=np.uint8),
-            acoustic='concrete',
-        ),
-        'rust': Finish(texture=rust, **metal),
-        'steel': Finish(
-            texture=tex.growth(
-                tex.painted_metal(seed + 3, (74, 72, 70), rust=0.35, size=256), seed, 0.15
-            ),
-            **metal,
-        ),
-        'yellow': Finish(texture=tex.growth(yellow, seed, 0.06), **metal),
-        'red': Finish(
-            texture=tex.painted_metal(seed + 4, (206, 34, 24), size=128, rust=0.08), **metal
-        ),
+        'spalled': Finish(texture=np.asarray(spalled, dtype=np.uint8), acoustic='concrete'),
+        'rust': metal(rust),
+        'steel': metal(steel),
+        'yellow': metal(tex.growth(yellow, seed, 0.06)),
+        'red': metal(red),
         'concrete': Finish(texture=tex.growth(concrete, seed, 0.12), acoustic='concrete'),
-        'sand': Finish(
-            texture=tex.sediment(tex.plain((186, 170, 132), 256), seed, 0.7), acoustic='sand'
-        ),
+        'sand': Finish(texture=seabed_texture('sand', seed, 256), acoustic='sand'),
         'stain': Finish(
             texture=tex.growth(tex.plain((24, 20, 18), 128), seed, 0.05), acoustic='silt'
         ),
