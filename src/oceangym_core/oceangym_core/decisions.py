@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from oceangym_core.contract import Action
 
@@ -59,9 +60,20 @@ class FindReport:
     stamp: float = 0.0
 
 
+class Refusal(str, Enum):
+    """Why a report was not taken down."""
+
+    NONE = 'none'
+    NOT_RUNNING = 'not_running'
+    BAD_LABEL = 'bad_label'
+    BAD_POSITION = 'bad_position'
+    BAD_OBSERVATION = 'bad_observation'
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReportAck:
     """The answer to a report: whether it was taken down, never whether it is true."""
 
     accepted: bool
+    refusal: Refusal
     message: str

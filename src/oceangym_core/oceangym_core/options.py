@@ -109,10 +109,17 @@ ARGUMENTS: tuple[Argument, ...] = (
     _number('rtf', '1.0', 'Speed of realtime mode over wall time.', '', 0.01, 100.0),
     _number('t_max', '', "Length of the episode; the task's if not given.", 's', 1.0, 86400.0),
     _number('t_interval', '', "Length of a maneuver; the task's if not given.", 's', 1.0, 3600.0),
-    _name('frame', 'map', 'Frame that the agent sees: map, or shifted by the seed.', 'map', 'shifted'),
+    _name(
+        'frame', 'map', 'Frame that the agent sees: map, or shifted by the seed.', 'map', 'shifted'
+    ),
     _text('profile', 'standard', 'Profile: standard, hard, or a YAML file.'),
     _name(
-        'nav', 'auto', "Navigation estimate; auto is the profile's.", 'auto', 'truth', 'dead_reckoning'
+        'nav',
+        'auto',
+        "Navigation estimate; auto is the profile's.",
+        'auto',
+        'truth',
+        'dead_reckoning',
     ),
     _name('record', 'light', 'What the bag holds.', 'light', 'full', 'false'),
     _name(
@@ -296,7 +303,9 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
             raise OceanGymError(f'argument {name}:= is given twice')
         argument = _BY_NAME[name]
         if not text:
-            remedy = f'leave it out for {argument.default!r}' if argument.default else 'leave it out'
+            remedy = (
+                f'leave it out for {argument.default!r}' if argument.default else 'leave it out'
+            )
             raise OceanGymError(f'argument {name}:= has no value; {remedy}')
         given[name] = _read(argument, text)
     return resolve_names(RunOptions(**given), water_given='water' in given)
@@ -366,7 +375,9 @@ def _values_note(argument: Argument) -> str:
     if argument.choices and argument.kind is Kind.NAME:
         return f' [{" | ".join(argument.choices)}]'
     if argument.kind is Kind.NUMBER:
-        return f' [{argument.low:g} .. {argument.high:g}{f" {argument.unit}" * bool(argument.unit)}]'
+        return (
+            f' [{argument.low:g} .. {argument.high:g}{f" {argument.unit}" * bool(argument.unit)}]'
+        )
     return ''
 
 

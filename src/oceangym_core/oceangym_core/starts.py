@@ -93,7 +93,8 @@ def resolve_start(
         text: ``point1``, ``point2``, ``random`` or ``x,y,z,yaw_deg``.
         seed: Of the run; decides a random start.
         targets: Of the task.
-        lower, upper: Bounds in map [m].
+        lower: Lower bounds in map [m].
+        upper: Upper bounds in map [m].
         seabed: Height of the seabed at x, y [m in map].
         clearance: Distance of a point (3,) to the nearest obstacle [m].
 

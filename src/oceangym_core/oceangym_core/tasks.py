@@ -14,7 +14,8 @@ from pydantic import Field, field_validator, model_validator, PrivateAttr
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.scoring.footprint import Footprint
+from oceangym_core.footprint import Footprint
+from oceangym_core.footprints import footprint_boxes
 from oceangym_core.text_files import read_schema, Schema
 from oceangym_core.world import World
 
@@ -98,7 +99,7 @@ class TaskSpec(Schema):
         if self.weights is None and count not in PAPER_WEIGHTS:
             raise ValueError(
                 f'{count} targets need weights: (a list of {count} numbers that sum to 1); '
-                'one to three targets have the paper\'s'
+                "one to three targets have the paper's"
             )
         if self.weights is not None:
             if len(self.weights) != count:
@@ -289,9 +290,6 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
     Raises:
         OceanGymError: The world has no such anchor.
     """
-    # footprints needs the world reader's meshes; records are scored without either.
-    from oceangym_core.footprints import footprint_boxes
-
     targets = []
     for name, weight in zip(task.targets, task.target_weights, strict=True):
         anchor = world.anchor(name)

@@ -38,20 +38,24 @@ class Schema(BaseModel):
 SchemaT = TypeVar('SchemaT', bound=Schema)
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader that refuses a key given twice instead of taking the last."""
+_SafeLoader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """PyYAML's safe loader, compiled where there is one; refuses a key that is given twice."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Build one mapping, refusing duplicate keys."""
+        """Build one mapping, refusing duplicate keys instead of taking the last."""
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if not isinstance(key.value, str):
+                continue
+            if (key.tag, key.value) in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f'key {key.value[:80]!r} is given twice', key.start_mark
+                )
+            seen.add((key.tag, key.value))
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-        if len(mapping) != len(node.value) and not any(
-            key.tag == 'tag:yaml.org,2002:merge' for key, _ in node.value
-        ):
-            names = [str(key.value) for key, _ in node.value]
-            twice = next((n for n in names if names.count(n) > 1), names[0])
-            raise yaml.constructor.ConstructorError(
-                None, None, f'key {twice!r} is given twice', node.start_mark
-            )
         return mapping
 
 
