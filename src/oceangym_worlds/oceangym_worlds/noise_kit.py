@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,6 +55,7 @@ def perlin(seed: int, size: Size, cells: Cells, stream: str = 'perlin') -> Field
     return noise
 
 
+@lru_cache(maxsize=16)
 def fbm(
     seed: int,
     size: Size = 512,
@@ -61,7 +64,7 @@ def fbm(
     gain: float = 0.55,
     stream: str = 'fbm',
 ) -> Field:
-    """Return periodic fractal noise (H, W) scaled to 0..1 with mean near 0.5."""
+    """Return periodic fractal noise (H, W), read-only, scaled to 0..1 with mean near 0.5."""
     total = np.zeros(shape_of(size), dtype=np.float32)
     rows, cols = shape_of(cells)
     height, width = shape_of(size)
@@ -74,6 +77,7 @@ def fbm(
         norm += weight * weight
         weight *= gain
     scaled: Field = np.clip(0.5 + total * np.float32(0.85 / np.sqrt(norm)), 0, 1)
+    scaled.flags.writeable = False
     return scaled
 
 

@@ -308,8 +308,12 @@ def stamp(
 ) -> Texture:
     """Paint `colour` where `mask` (H, W) is 1, flaked off over about `wear` 0..1 of it."""
     if wear > 0:
-        flake = fbm(seed, texture.shape[:2], 6, 6, 0.7, 'flake')
+        height, width = texture.shape[:2]
+        # Flaking is fine enough to repeat on a large texture, and costs a quarter then.
+        times = (max(height // 512, 1), max(width // 512, 1))
+        flake = fbm(seed, (height // times[0], width // times[1]), 6, 6, 0.7, 'flake')
         level = float(np.quantile(flake, wear))
+        flake = np.pad(np.tile(flake, times), ((0, height % times[0]), (0, width % times[1])), 'edge')
         mask = (mask * smoothstep(level - 0.02, level + 0.03, flake)).astype(np.float32)
     return _finish(_mix(texture.astype(np.float32), colour, mask))
 
