@@ -1,0 +1,77 @@
+"""How much of each target a sensor resolves: the record that the `verified` score rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oceangym_core.world import Anchor
+from oceangym_sim.cameras import CameraFrame
+from oceangym_sim.sonar import PingFormer
+from oceangym_sim.sonar_rig import SonarFrame
+
+# A pixel counts if the target's own light is at least this after exposure.
+DIRECT_SIGNAL = 4.0 / 255.0
+# A sonar cell counts if the target's echo is at least 6 dB over everything else in it.
+ECHO_RATIO = 10.0**0.6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """An anchor as the sensors can recognise it.
+
+    Attributes:
+        anchor: The target point.
+        instances: Indices of its instances in the scene.
+    """
+
+    anchor: Anchor
+    instances: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, anchor: Anchor, instance_names: tuple[str, ...]) -> Target:
+        """Find an anchor's instances in a scene."""
+        known = {name: i for i, name in enumerate(instance_names)}
+        return cls(
+            anchor=anchor,
+            instances=np.asarray([known[name] for name in anchor.instances], dtype=np.uint32),
+        )
+
+    def near(self, position: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Return which points (..., 3) in map lie within the anchor's radius (all without one)."""
+        if self.anchor.radius is None:
+            return np.ones(position.shape[:-1], dtype=bool)
+        away = position - np.asarray(self.anchor.point, dtype=np.float32)
+        close: NDArray[np.bool_] = (away * away).sum(axis=-1) <= self.anchor.radius**2
+        return close
+
+
+def camera_pixels(
+    target: Target, frame: CameraFrame, rays: NDArray[np.float64], origin: NDArray[np.float64]
+) -> int:
+    """Return the number of pixels that resolve a target.
+
+    Args:
+        target: What to look for.
+        frame: One camera's frame.
+        rays: (H, W, 3) unit directions of its pixels in map.
+        origin: (3,) optical centre in map [m].
+    """
+    seen = np.isin(frame.instance, target.instances) & (frame.direct >= DIRECT_SIGNAL)
+    if target.anchor.radius is None or not seen.any():
+        return int(seen.sum())
+    points = origin + rays[seen] * frame.distance[seen][:, None]
+    return int(target.near(points.astype(np.float32)).sum())
+
+
+def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer) -> int:
+    """Return the number of polar cells in which a target stands out by 6 dB."""
+    mine = np.isin(frame.instance, target.instances) & (frame.power > 0.0)
+    if not mine.any():
+        return 0
+    mine &= target.near(frame.position)
+    echo = former.noise_free(frame.distance, frame.cosine, np.where(mine, frame.power, 0.0))
+    rest = np.maximum(frame.mean - echo, 0.0) + former.noise_floor[:, None]
+    return int(((echo >= ECHO_RATIO * rest) & (echo > 0.0)).sum())

@@ -1,0 +1,218 @@
+"""Everything a vehicle sees and hears at one instant, and what of the targets was perceptible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oceangym_core.errors import unknown_name
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import CameraSpec, Sighting, SonarPing, SonarSpec
+from oceangym_core.world import Anchor, World
+from oceangym_sim.backend import select_variant
+from oceangym_sim.cameras import CameraFrame, CameraRig
+from oceangym_sim.fan import FanProjector
+from oceangym_sim.lamps import Lamp
+from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
+from oceangym_sim.scene import RayScene
+from oceangym_sim.sonar_rig import SonarFrame, SonarRig
+from oceangym_sim.water import WaterOptics
+
+MODES = ('all', 'truth', 'none')
+TRUTH_SIZE = 128
+_ALTIMETER_REACH = 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorReading:
+    """One observation's images and truth.
+
+    Attributes:
+        cameras: Direction -> (H, W, 3) uint8 RGB.
+        sonars: Direction -> ping.
+        sightings: Per target and sensor, what was resolved; only what is not zero. Counts are those
+            of full-size sensors in every mode.
+        image_hashes: Stream (``camera/front``, ``sonar/front``) -> hex digest of the raw bytes.
+    """
+
+    cameras: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
+    sonars: dict[str, SonarPing] = field(default_factory=dict)
+    sightings: tuple[Sighting, ...] = ()
+    image_hashes: dict[str, str] = field(default_factory=dict)
+
+
+class SensorSuite:
+    """The cameras and sonars of one vehicle in one world.
+
+    Args:
+        world: What there is to see.
+        cameras, sonars: The sensors, mounted in base_link.
+        optics: The water.
+        lamps: The vehicle's lamps.
+        anchors: The task's targets, whose perceptibility is recorded.
+        seed: Of all sensor noise.
+        device: ``auto``, ``cpu`` or ``gpu``.
+        mode: ``all`` renders images; ``truth`` only what perceptibility needs, at reduced size;
+            ``none`` nothing at all.
+    """
+
+    def __init__(
+        self,
+        *,
+        world: World,
+        cameras: tuple[CameraSpec, ...],
+        sonars: tuple[SonarSpec, ...],
+        optics: WaterOptics,
+        lamps: tuple[Lamp, ...],
+        anchors: tuple[Anchor, ...],
+        seed: int,
+        device: str = 'auto',
+        mode: str = 'all',
+    ) -> None:
+        if mode not in MODES:
+            raise unknown_name('sensors mode', mode, MODES)
+        self.mode = mode
+        self.variant = select_variant(device)
+        self._world, self._device = world, device
+        self._scene: RayScene | None = None
+        self._cameras: CameraRig | None = None
+        self._sonars: SonarRig | None = None
+        self._targets: tuple[Target, ...] = ()
+        if mode == 'none':
+            return
+        scene = self.scene
+        self._targets = tuple(Target.of(anchor, scene.instance_names) for anchor in anchors)
+        truth = mode == 'truth'
+        if cameras:
+            self._pixel_factors = {spec.direction: _pixel_factor(spec, truth) for spec in cameras}
+            self._cameras = CameraRig(
+                scene=scene,
+                specs=tuple(_small_camera(spec) if truth else spec for spec in cameras),
+                optics=optics,
+                lamps=lamps,
+                seed=seed,
+                samples=1 if truth else 2,
+            )
+        if sonars:
+            small = tuple(_small_sonar(spec) if truth else spec for spec in sonars)
+            self._cell_factors = {
+                big.direction: big.beams * big.range_bins / (less.beams * less.range_bins)
+                for big, less in zip(sonars, small)
+            }
+            self._sonars = SonarRig(
+                scene=scene,
+                specs=small,
+                seed=seed,
+                bin_ratios=tuple(b.range_bins / s.range_bins for b, s in zip(sonars, small)),
+            )
+            self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
+
+    @property
+    def scene(self) -> RayScene:
+        """The ray scene, built when first used."""
+        if self._scene is None:
+            self._scene = RayScene(self._world, device=self._device)
+        return self._scene
+
+    def observe(self, *, pose: Pose, index: int, lamp_level: float) -> SensorReading:
+        """Return what the vehicle perceives.
+
+        Args:
+            pose: base_link in map.
+            index: Of the observation; with the seed it fixes every noise bit.
+            lamp_level: 0..1.
+        """
+        cameras: dict[str, NDArray[np.uint8]] = {}
+        sonars: dict[str, SonarPing] = {}
+        sightings: list[Sighting] = []
+        hashes: dict[str, str] = {}
+        render = self.mode == 'all'
+        if self._cameras is not None:
+            frames = self._cameras.render(pose=pose, index=index, lamp_level=lamp_level)
+            sightings += self._camera_sightings(pose, frames)
+            if render:
+                cameras = {name: frame.image for name, frame in frames.items()}
+                hashes |= {f'camera/{name}': _digest(image) for name, image in cameras.items()}
+        if self._sonars is not None:
+            pings = self._sonars.observe(pose=pose, index=index, noise=render)
+            sightings += self._sonar_sightings(pings)
+            for name, frame in pings.items():
+                if frame.polar is not None:
+                    sonars[name] = SonarPing(
+                        polar=frame.polar, fan=self._fans[name].render(frame.polar)
+                    )
+                    hashes[f'sonar/{name}'] = _digest(frame.polar)
+        return SensorReading(
+            cameras=cameras, sonars=sonars, sightings=tuple(sightings), image_hashes=hashes
+        )
+
+    def altitude(self, pose: Pose) -> float:
+        """Return the range [m] straight down the body's -z axis; inf without a return in 100 m."""
+        down = -pose.rotation[:, 2]
+        ranges = self.scene.distances(
+            np.asarray([pose.position]), down[None, :], reach=_ALTIMETER_REACH
+        )
+        return float(ranges[0])
+
+    def _camera_sightings(self, pose: Pose, frames: dict[str, CameraFrame]) -> list[Sighting]:
+        assert self._cameras is not None
+        found = []
+        for name, frame in frames.items():
+            origin, rays = self._cameras.sight_lines(name, pose)
+            for target in self._targets:
+                count = camera_pixels(target, frame, rays, origin) * self._pixel_factors[name]
+                if count:
+                    found.append(
+                        Sighting(
+                            anchor=target.anchor.name, sensor=f'camera/{name}', pixels=round(count)
+                        )
+                    )
+        return found
+
+    def _sonar_sightings(self, frames: dict[str, SonarFrame]) -> list[Sighting]:
+        assert self._sonars is not None
+        found = []
+        for former in self._sonars.formers:
+            name = former.spec.direction
+            for target in self._targets:
+                count = sonar_cells(target, frames[name], former) * self._cell_factors[name]
+                if count:
+                    found.append(
+                        Sighting(
+                            anchor=target.anchor.name, sensor=f'sonar/{name}', cells=round(count)
+                        )
+                    )
+        return found
+
+
+def _small_camera(spec: CameraSpec) -> CameraSpec:
+    """Return the camera at no more than TRUTH_SIZE pixels a side, with the same view."""
+    factor = min(1.0, TRUTH_SIZE / max(spec.width, spec.height))
+    return replace(
+        spec,
+        width=max(1, round(spec.width * factor)),
+        height=max(1, round(spec.height * factor)),
+    )
+
+
+def _pixel_factor(spec: CameraSpec, truth: bool) -> float:
+    """Return the number of full-size pixels that one rendered pixel stands for."""
+    small = _small_camera(spec) if truth else spec
+    return spec.width * spec.height / (small.width * small.height)
+
+
+def _small_sonar(spec: SonarSpec) -> SonarSpec:
+    """Return the sonar at no more than TRUTH_SIZE beams and bins, with half the rays."""
+    return replace(
+        spec,
+        beams=min(spec.beams, TRUTH_SIZE),
+        range_bins=min(spec.range_bins, TRUTH_SIZE),
+        elevation_rays=max(1, spec.elevation_rays // 2),
+    )
+
+
+def _digest(array: NDArray[np.generic]) -> str:
+    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()

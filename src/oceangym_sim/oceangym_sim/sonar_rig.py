@@ -1,0 +1,230 @@
+"""Traces the rays of all sonars of a vehicle in one launch and forms their pings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import logging
+from typing import Any
+
+import drjit as dr
+import mitsuba as mi
+import numpy as np
+from numpy.typing import NDArray
+
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import SonarSpec
+from oceangym_core.rng import generator
+from oceangym_sim.placement import Placement, rotate, rotate_back
+from oceangym_sim.scene import RayScene
+from oceangym_sim.sonar import Bounces, Grid, PingFormer, ray_directions
+
+_LOG = logging.getLogger(__name__)
+# Every second elevation ray carries a second bounce: the echoes are weak and blurred.
+_BOUNCE_STRIDE = 2
+# Amplitude that a mirror-like first bounce keeps: a rough solid, the sea surface.
+_SOLID_REFLECTION = 0.25
+_SURFACE_REFLECTION = 0.7
+SILENT_PINGS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SonarFrame:
+    """One sonar's ping and what perceptibility needs to know about it.
+
+    Attributes:
+        polar: (range_bins, beams) float32 0..1; None where only the truth was asked for.
+        mean: (range_bins, beams) float32, noise-free, full scale 1.
+        distance, cosine, power: (elevation_rays, beams) grids behind it.
+        instance: (elevation_rays, beams) uint32 index into the scene's instance names.
+        position: (elevation_rays, beams, 3) float32 hits in map [m].
+    """
+
+    polar: Grid | None
+    mean: Grid
+    distance: Grid
+    cosine: Grid
+    power: Grid
+    instance: NDArray[np.uint32]
+    position: Grid
+
+
+class SonarRig:
+    """All imaging sonars of a vehicle.
+
+    Args:
+        scene: What the rays meet.
+        specs: The sonars; sizes may differ.
+        seed: Of speckle and noise.
+        bin_ratios: For each sonar, how many bins of the real device one of its bins stands for
+            (default 1), so that a reduced sonar keeps the ratio of echo to noise.
+    """
+
+    def __init__(
+        self,
+        *,
+        scene: RayScene,
+        specs: tuple[SonarSpec, ...],
+        seed: int,
+        bin_ratios: tuple[float, ...] | None = None,
+    ) -> None:
+        self._scene = scene
+        self.specs = specs
+        ratios = bin_ratios or (1.0,) * len(specs)
+        self.formers = tuple(PingFormer(s, bin_ratio=r) for s, r in zip(specs, ratios))
+        self._seed = seed
+        self._silent = {spec.direction: 0 for spec in specs}
+        scene.activate()
+        grids = [ray_directions(spec) @ spec.mount.rotation.T for spec in specs]
+        self._shapes = [grid.shape[:2] for grid in grids]
+        self._starts = np.cumsum([0, *(rays * beams for rays, beams in self._shapes)])
+        flat = np.concatenate([grid.reshape(-1, 3) for grid in grids]).astype(np.float32)
+        self._rays = mi.Vector3f(np.ascontiguousarray(flat.T))
+        self._owner = mi.UInt32(
+            np.repeat(np.arange(len(specs), dtype=np.uint32), np.diff(self._starts))
+        )
+        self._offsets = mi.Float(
+            np.concatenate([[*s.mount.position, s.range_max] for s in specs]).astype(np.float32)
+        )
+        bouncing = np.concatenate(
+            [
+                np.arange(start, stop).reshape(shape)[::_BOUNCE_STRIDE].ravel()
+                if former.preset.multipath
+                else np.empty(0, int)
+                for former, shape, start, stop in zip(
+                    self.formers, self._shapes, self._starts[:-1], self._starts[1:]
+                )
+            ]
+        )
+        self._bouncing = bouncing.astype(np.uint32)
+        self._bouncing_lanes = mi.UInt32(self._bouncing)
+        dr.eval(self._rays, self._owner, self._offsets, self._bouncing_lanes)
+
+    def observe(
+        self, *, pose: Pose, index: int, bounce: bool = True, noise: bool = True
+    ) -> dict[str, SonarFrame]:
+        """Return every sonar's frame from a vehicle pose (base_link in map), by direction.
+
+        Args:
+            pose: base_link in map.
+            index: Of the observation, for the noise.
+            bounce: Trace the second bounce where the preset has one.
+            noise: Draw speckle and noise.
+        """
+        self._scene.activate()
+        placement = Placement.of(pose)
+        origin, direction, reach = self._launch(placement)
+        hits = self._scene.trace(origin, direction, reach=reach)
+        cosine = -dr.dot(hits.normal, direction)
+        outputs = [hits.distance, cosine, hits.strength, hits.instance, hits.position, hits.normal]
+        dr.eval(*outputs)
+        distance, cosines, strength, instance = (np.asarray(o) for o in outputs[:4])
+        position = np.asarray(hits.position).T
+        echoes: dict[int, Bounces] = {}
+        if bounce and len(self._bouncing):
+            echoes = self._second_bounce(placement, hits)
+        frames = {}
+        for i, (spec, former) in enumerate(zip(self.specs, self.formers)):
+            part, shape = slice(self._starts[i], self._starts[i + 1]), self._shapes[i]
+            grid = distance[part].reshape(shape)
+            cos = cosines[part].reshape(shape)
+            power = former.echo_power(grid, cos, strength[part].reshape(shape))
+            mean = former.noise_free(grid, cos, power, echoes.get(i))
+            polar = None
+            if noise:
+                polar = former.ping(mean, generator(self._seed, f'sonar/{spec.direction}', index))
+                self._watch(spec.direction, polar)
+            frames[spec.direction] = SonarFrame(
+                polar=polar,
+                mean=mean,
+                distance=grid,
+                cosine=cos,
+                power=power,
+                instance=instance[part].reshape(shape),
+                position=position[part].reshape(*shape, 3),
+            )
+        return frames
+
+    def _launch(self, placement: Placement) -> tuple[Any, Any, Any]:
+        """Return origin and direction in map, and reach [m], of every ray."""
+        offset = dr.gather(mi.Vector4f, self._offsets, self._owner)
+        origin = placement.position + rotate(
+            placement.rotation, mi.Vector3f(offset.x, offset.y, offset.z)
+        )
+        return origin, rotate(placement.rotation, self._rays), offset.w
+
+    def _second_bounce(self, placement: Placement, hits: Any) -> dict[int, Bounces]:
+        """Return the echoes that come back by way of a second surface, by sonar index.
+
+        The wave mirrors off the first hit, scatters at the second and returns straight from there:
+        it shows at the second hit's azimuth and half the whole path's length.
+        """
+        lanes = self._bouncing_lanes
+        offset = dr.gather(mi.Vector4f, self._offsets, dr.gather(mi.UInt32, self._owner, lanes))
+        origin = placement.position + rotate(
+            placement.rotation, mi.Vector3f(offset.x, offset.y, offset.z)
+        )
+        reach = offset.w
+        direction = rotate(placement.rotation, _take(self._rays, lanes))
+        normal = _take(hits.normal, lanes)
+        first_range = dr.gather(mi.Float, hits.distance, lanes)
+        first_strength = dr.gather(mi.Float, hits.strength, lanes)
+        on_surface = dr.gather(mi.UInt32, hits.instance, lanes) == self._scene.surface_index
+        start = mi.Point3f(_take(hits.position, lanes)) + normal * 0.01
+        mirrored = direction - 2.0 * dr.dot(direction, normal) * normal
+        found = self._scene.trace(start, mirrored, reach=reach)
+        back = origin - found.position
+        last_range = dr.norm(back)
+        homeward = back / dr.maximum(last_range, 1e-6)
+        half_path = 0.5 * (first_range + found.distance + last_range)
+        active = dr.isfinite(first_range) & found.valid & (half_path < reach)
+        facing = dr.dot(found.face_normal, homeward)
+        active &= facing > 0.0
+        active &= ~self._scene.occluded(
+            found.position, found.face_normal, homeward, last_range - 0.05, active
+        )
+        kept = dr.select(on_surface, _SURFACE_REFLECTION, _SOLID_REFLECTION * dr.sqrt(first_strength))
+        power = dr.select(active, kept * found.strength * facing, 0.0)
+        arrival = rotate_back(placement.rotation, -homeward)
+        dr.eval(arrival, half_path, power)
+        return self._sort_bounces(
+            np.asarray(arrival).T, np.asarray(half_path), np.asarray(power)
+        )
+
+    def _sort_bounces(self, arrival: Grid, half_path: Grid, power: Grid) -> dict[int, Bounces]:
+        """Assign second-bounce echoes to the beams of their own sonar."""
+        echoes = {}
+        for i, (spec, former) in enumerate(zip(self.specs, self.formers)):
+            mine = (self._bouncing >= self._starts[i]) & (self._bouncing < self._starts[i + 1])
+            mine &= power > 0.0
+            if not mine.any():
+                continue
+            local = arrival[mine] @ spec.mount.rotation.astype(np.float32)
+            azimuth = np.arctan2(-local[:, 1], local[:, 2])
+            elevation = np.arcsin(np.clip(local[:, 0], -1.0, 1.0))
+            step = spec.azimuth_aperture / max(spec.beams - 1, 1)
+            beam = np.round((spec.azimuth_aperture / 2 - azimuth) / step).astype(np.int32)
+            inside = (beam >= 0) & (beam < spec.beams)
+            inside &= np.abs(elevation) <= spec.elevation_aperture / 2
+            distance = half_path[mine][inside]
+            # One ray stands for _BOUNCE_STRIDE elevation cells of its beam.
+            share = _BOUNCE_STRIDE / spec.elevation_rays
+            echoes[i] = Bounces(
+                beam=beam[inside],
+                distance=distance,
+                power=(power[mine][inside] * share * former.loss(distance)).astype(np.float32),
+            )
+        return echoes
+
+    def _watch(self, direction: str, polar: Grid) -> None:
+        """Warn when a sonar has been silent for several pings: noise alone is never all zero."""
+        self._silent[direction] = 0 if polar.any() else self._silent[direction] + 1
+        if self._silent[direction] == SILENT_PINGS:
+            _LOG.warning(
+                'sonar %s: %d pings in a row are all zero; the ray backend %s may be unusable here '
+                '(try device:=cpu)', direction, SILENT_PINGS, self._scene.variant,
+            )
+
+
+def _take(vector: Any, lanes: Any) -> Any:
+    """Return some lanes of a three-component array."""
+    return mi.Vector3f(*(dr.gather(mi.Float, component, lanes) for component in vector))
