@@ -53,21 +53,20 @@ _BUILD_REMEDIES = {
 def package_key(directory: Path, base: str, root: Path) -> str:
     """Identify everything that makes a package need building again.
 
-    The content of Python files is left out: they run from the checkout. Names are in, because what
-    colcon links is decided by name.
+    Python modules are left out: they run from the checkout. Of executables and assets the names
+    are in, because colcon links them one by one.
 
     Args:
         directory: the package.
         base: key of what the package is built against.
         root: top of the checkout; the bring-up package installs folders from there.
     """
-    parts: list[str | bytes] = [base]
-    for name in ('package.xml', 'CMakeLists.txt'):
-        parts.append((directory / name).read_bytes())
+    described = [(directory / name).read_bytes() for name in ('package.xml', 'CMakeLists.txt')]
+    parts: list[str | bytes] = [base, *described]
     for pattern in _INTERFACES:
         for path in sorted(directory.glob(pattern)):
             parts += [path.name, path.read_bytes()]
-    folders = [directory / directory.name, directory / 'scripts']
+    folders = [directory / 'scripts']
     if directory.name == 'oceangym':
         folders += [root / name for name in _ASSETS]
     for folder in folders:
@@ -175,7 +174,12 @@ def _colcon(workspace: Workspace, directories: Mapping[str, Path], names: list[s
         *('--paths', *(str(path) for path in directories.values())),
         *('--packages-select', *names),
         *('--event-handlers', 'console_direct+'),
-        *('--cmake-args', '-DBUILD_TESTING=OFF', '-DCMAKE_BUILD_TYPE=Release', '--no-warn-unused-cli'),
+        *(
+            '--cmake-args',
+            '-DBUILD_TESTING=OFF',
+            '-DCMAKE_BUILD_TYPE=Release',
+            '--no-warn-unused-cli',
+        ),
         *(() if workspace.native else ('-G', 'Ninja')),
         *('-DPython3_FIND_VIRTUALENV=ONLY', f'-DPython3_EXECUTABLE={workspace.python}'),
     ]

@@ -16,11 +16,12 @@ _NUMPY_INCLUDE = re.compile(r'/lib/python3\.\d+/site-packages/(?P<tail>.+)')
 _INCLUDE = re.compile(r'/include/python3\.\d+(?P<tail>.*)')
 
 
-def cmake_files(venv: Path) -> Iterator[Path]:
-    """Yield the CMake files that wheels may have brought into ``venv``."""
+def build_files(venv: Path) -> Iterator[Path]:
+    """Yield the files that wheels may have brought into ``venv`` with the builder's paths in them."""
     for folder in ('share', 'lib/cmake'):
         for directory, _, names in os.walk(venv / folder):
             yield from (Path(directory, name) for name in sorted(names) if name.endswith('.cmake'))
+    yield from sorted((venv / 'share/ament_index/resource_index/parent_prefix_path').glob('*'))
 
 
 def patch_text(text: str, *, include: Path, site_packages: Path, prefix: Path) -> str:
@@ -51,9 +52,9 @@ def patch_text(text: str, *, include: Path, site_packages: Path, prefix: Path) -
 
 
 def patch_tree(venv: Path, *, include: Path, site_packages: Path) -> int:
-    """Patch every CMake file below ``venv`` in place and return how many were changed."""
+    """Patch every such file below ``venv`` in place and return how many were changed."""
     changed = 0
-    for path in cmake_files(venv):
+    for path in build_files(venv):
         text = path.read_text(encoding='utf-8', errors='surrogateescape')
         patched = patch_text(text, include=include, site_packages=site_packages, prefix=venv)
         if patched == text:
@@ -68,7 +69,7 @@ def patch_tree(venv: Path, *, include: Path, site_packages: Path) -> int:
 def leftovers(venv: Path) -> Mapping[Path, str]:
     """Return the files that still name the builder's Python, with the first such path."""
     found = {}
-    for path in cmake_files(venv):
+    for path in build_files(venv):
         match = _BUILDER_PYTHON.search(path.read_text(encoding='utf-8', errors='replace'))
         if match:
             found[path] = match[0]

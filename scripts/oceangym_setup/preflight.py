@@ -74,9 +74,13 @@ def check_ros_distro(env: Mapping[str, str]) -> None:
 def compiler(env: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Return the C and the C++ compiler, None for one that is not there."""
     path = env.get('PATH')
-    c = next((n for n in (env.get('CC'), 'cc', 'gcc', 'clang') if n and shutil.which(n, path=path)), None)
+    c = next(
+        (n for n in (env.get('CC'), 'cc', 'gcc', 'clang') if n and shutil.which(n, path=path)),
+        None,
+    )
     cxx = next(
-        (n for n in (env.get('CXX'), 'c++', 'g++', 'clang++') if n and shutil.which(n, path=path)), None
+        (n for n in (env.get('CXX'), 'c++', 'g++', 'clang++') if n and shutil.which(n, path=path)),
+        None,
     )
     return c, cxx
 

@@ -1,1 +1,79 @@
-def run(workspace, arguments): return 0
+"""The ``test`` verb: style, types, unit tests, then tests with ROS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+import subprocess
+import sys
+
+from oceangym_setup import environment
+from oceangym_setup.progress import say
+from oceangym_setup.workspace import PACKAGES, Workspace
+
+_NO_TESTS_SELECTED = 5
+_STYLE_PATHS = ('src', 'scripts', 'launch')
+
+
+def names_tests(root: Path, arguments: Sequence[str]) -> bool:
+    """Tell whether the arguments name test files, folders or test ids."""
+    return any(
+        not argument.startswith('-') and (root / argument.split('::')[0]).exists()
+        for argument in arguments
+    )
+
+
+def style_commands(workspace: Workspace) -> dict[str, list[str]]:
+    """Return the checks that read the code without running it."""
+    python = str(workspace.python)
+    styled = [name for name in _STYLE_PATHS if (workspace.root / name).is_dir()]
+    typed = [
+        f'src/{name}/{name}'
+        for name in PACKAGES
+        if (workspace.root / 'src' / name / name / '__init__.py').is_file()
+    ]
+    version = f'{sys.version_info.major}.{sys.version_info.minor}'
+    return {
+        'ruff check': [python, '-m', 'ruff', 'check', *styled],
+        'ruff format': [python, '-m', 'ruff', 'format', '--check', *styled],
+        'mypy': [
+            *(python, '-m', 'mypy', '--python-version', version, '--exclude', '/nodes/'),
+            *('--cache-dir', str(workspace.state / 'cache' / 'mypy')),
+            *(*typed, 'scripts/oceangym_setup'),
+        ],
+    }
+
+
+def test_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str, list[str]]:
+    """Return the pytest runs: one where the user names tests, else without and then with ROS.
+
+    The user's arguments come last, so that an own ``-m`` wins over ours.
+    """
+    pytest = [str(workspace.python), '-m', 'pytest']
+    if names_tests(workspace.root, arguments):
+        return {'tests': [*pytest, *arguments]}
+    runs = {}
+    for label, folder in (('unit tests', 'test'), ('tests with ROS', 'test_ros')):
+        found = sorted(str(path) for path in workspace.root.glob(f'src/*/{folder}/'))
+        found = [path for path in found if any(Path(path).rglob('test_*.py'))]
+        if found:
+            runs[label] = [*pytest, '-m', 'not soak', *found, *arguments]
+    return runs
+
+
+def run(workspace: Workspace, arguments: Sequence[str]) -> int:
+    """Run all checks, each even after one has failed, and return the exit code."""
+    env = environment.environment(workspace)
+    failed = []
+    commands = style_commands(workspace) | test_commands(workspace, arguments)
+    for label, command in commands.items():
+        say(label)
+        code = subprocess.run(command, cwd=workspace.root, env=env, check=False).returncode
+        selected_nothing = code == _NO_TESTS_SELECTED and arguments
+        if code != 0 and not selected_nothing:
+            failed.append(f'{label} (exit code {code})')
+    if failed:
+        say(f'FAILED: {", ".join(failed)}')
+        return 1
+    say(f'all passed: {", ".join(commands)}')
+    return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import shutil
 import sys
 
-from oceangym_setup.progress import run_logged, step, Step
+from oceangym_setup.progress import run_logged, Step, step
 from oceangym_setup.workspace import digest, Workspace
 
 _NETWORK = (
@@ -96,8 +96,9 @@ def _install(workspace: Workspace, env: Mapping[str, str]) -> None:
     workspace.mark_undone('requirements')
     workspace.mark_undone('cmake_prefix')
     with step(f'about {count} pinned Python packages') as shown:
-        for name, requirements in (('build-tools', first), ('requirements', workspace.lock_file)):
-            _pip(workspace, shown, env, name, requirements)
+        if first.stat().st_size:
+            _pip(workspace, shown, env, 'build-tools', first)
+        _pip(workspace, shown, env, 'requirements', workspace.lock_file)
         workspace.mark_done('requirements', key)
 
 
@@ -107,7 +108,7 @@ def _pip(workspace: Workspace, shown: Step, env: Mapping[str, str], name: str, f
         [
             workspace.python,
             *('-m', 'pip', 'install', '--no-build-isolation', '--only-binary=:all:'),
-            *('--no-binary=empy', '--no-deps', '-r', file),
+            *('--no-binary=empy', '--no-deps', '--no-compile', '-r', file),
         ],
         log=workspace.logs / f'pip-{name}.log',
         env=env,

@@ -135,7 +135,10 @@ class SetupLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            print('oceangym: another set-up of this checkout is running, waiting for it', file=sys.stderr)
+            print(
+                'oceangym: another set-up of this checkout is running, waiting for it',
+                file=sys.stderr,
+            )
             fcntl.flock(self._file, fcntl.LOCK_EX)
         return self
 
