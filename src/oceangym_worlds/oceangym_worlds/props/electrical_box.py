@@ -182,12 +182,12 @@ def _add_cable(
 
 
 def _lightning_sign(
-    sheet: tex.Texture, centre: tuple[float, float], half: float, aspect: float, seed: int
+    sheet: tex.Texture, centre: tuple[float, float], half: float, seed: int
 ) -> tex.Texture:
     """Paint a yellow triangle with a black border and bolt; `half` is a share of the height."""
     rows, columns = sheet.shape[:2]
     y, x = np.mgrid[0:rows, 0:columns] + 0.5
-    dx = (x - centre[0] * columns) / (half * rows) / aspect
+    dx = (x - centre[0] * columns) / (half * rows)
     dy = ((1.0 - centre[1]) * rows - y) / (half * rows)
 
     def triangle(size: float) -> NDArray[np.float32]:
@@ -197,7 +197,7 @@ def _lightning_sign(
     sheet = tex.stamp(sheet, triangle(1.12), tex.BLACK, seed=seed, wear=0.02)
     sheet = tex.stamp(sheet, triangle(0.88), (255, 206, 0), seed=seed, wear=0.02)
     upper = np.abs(dx - 0.05 - 0.35 * (dy - 0.08)) < 0.085
-    lower = np.abs(dx + 0.0 - 0.35 * (dy + 0.16)) < 0.085 * np.clip((dy + 0.42) / 0.3, 0, 1)
+    lower = np.abs(dx - 0.35 * (dy + 0.16)) < 0.085 * np.clip((dy + 0.42) / 0.3, 0, 1)
     bolt = (upper & (dy > 0.02) & (dy < 0.5)) | (lower & (dy > -0.42) & (dy < 0.09))
     return tex.stamp(sheet, bolt.astype(np.float32), tex.BLACK)
 
@@ -217,10 +217,10 @@ def _door_texture(seed: int) -> tex.Texture:
             top, left = round((1 - base - 0.115) * rows), round((u - 0.17) * columns)
             grille[top : top + round(0.125 * rows), left : left + round(0.34 * columns)] = 1.0
             sheet = tex.stamp(sheet, grille, (52, 56, 56))
-        sheet = _lightning_sign(sheet, (u, 0.6), 0.125, 1.0, seed)
+        sheet = _lightning_sign(sheet, (u, 0.6), 0.15, seed)
     sheet = tex.text(sheet, 'DANGER', (0.25, 0.43), 0.042, (200, 24, 20), seed=seed, wear=0.05)
     sheet = tex.text(sheet, '10 KV', (0.75, 0.43), 0.045, tex.BLACK, seed=seed, wear=0.05)
-    sheet = tex.streaks(sheet, seed, 0.25, columns=32)
+    sheet = tex.streaks(sheet, seed, 0.15, columns=32)
     return tex.growth(sheet, seed, 0.05)
 
 
@@ -232,7 +232,7 @@ def _finishes(seed: int) -> dict[str, Finish]:
     return {
         'door_1': metal(_door_texture(seed)),
         'door_2': metal(_door_texture(seed + 1)),
-        'cabinet': metal(tex.growth(tex.streaks(cabinet, seed, 0.25), seed, 0.08)),
+        'cabinet': metal(tex.growth(tex.streaks(cabinet, seed, 0.12), seed, 0.08)),
         'cabinet_dusty': metal(
             tex.sediment(tex.growth(cabinet, seed, 0.15), seed, 0.5, colour=tex.SILT)
         ),
