@@ -1,1 +1,1 @@
-"""Bring-up of OceanGym: process specifications, launchers and the command line."""
+"""Bring-up of OceanGym: what runs, who starts it, and the command line."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 import os
 from pathlib import Path
 import shutil
@@ -233,3 +233,27 @@ def read_messages(
                 )
     except ReaderError as error:
         raise OceanGymError(f'{directory}: not a readable bag: {error}') from error
+
+
+def stamp_in_cdr(type_name: str, data: bytes) -> int | None:
+    """Return the time [ns] that a serialized message carries; None where its type has none.
+
+    Reads the first stamp in place: a header that comes first, a clock, or the first transform's.
+    """
+    offset = _stamp_offset(type_name)
+    if offset is None or len(data) < offset + 8:
+        return None
+    little = data[1] == 1
+    sec, nanosec = struct.unpack_from('<iI' if little else '>iI', data, offset)
+    return int(sec) * 1_000_000_000 + int(nanosec)
+
+
+@cache
+def _stamp_offset(type_name: str) -> int | None:
+    """Return where in CDR a type's first stamp lies: after 4 bytes that name the encoding."""
+    if type_name == 'tf2_msgs/msg/TFMessage':
+        return 8
+    _, fields = typestore().fielddefs[type_name]
+    first = repr(fields[0])
+    stamped = 'std_msgs/msg/Header' in first or 'builtin_interfaces/msg/Time' in first
+    return 4 if stamped else None

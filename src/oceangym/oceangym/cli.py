@@ -1,0 +1,94 @@
+"""Command line: ``run``, ``list`` and ``score``. Data goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+import sys
+
+from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.options import AGENTS, help_lines
+from oceangym_core.scoring import main as score_main
+from oceangym_core.tasks import TaskRegistry
+from oceangym_core.waters import profile_names, water_names
+
+from oceangym.run_command import run_command
+from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
+
+USAGE = """usage: oceangym VERB ...
+
+verbs:
+  run [name:=value ...]       run one episode, e.g. run task:=inspect_pipe agent:=survey
+  list [KIND]                 what there is: tasks, benchmark, agents, waters, profiles
+  score PATH [--scorer NAME] [--json]
+                              score a run directory or a tree of OceanGym results again
+
+arguments of run, with their defaults:
+"""
+
+KINDS = ('tasks', 'benchmark', 'agents', 'waters', 'profiles')
+
+
+def list_lines(kind: str) -> list[str]:
+    """Return one line a thing of a kind.
+
+    Raises:
+        OceanGymError: There is no such kind.
+    """
+    registry = TaskRegistry.load()
+    if kind == 'tasks':
+        return [f'{name:<24}{registry.get(name).title}' for name in registry.names()]
+    if kind == 'benchmark':
+        return [f'{alias:<8}{task:<24}{water}' for alias, task, water in registry.benchmark()]
+    if kind == 'agents':
+        return list(AGENTS)
+    if kind == 'waters':
+        return list(water_names())
+    if kind == 'profiles':
+        return list(profile_names())
+    raise unknown_name('list', kind, KINDS)
+
+
+def list_command(arguments: Sequence[str]) -> int:
+    """Print what there is."""
+    if len(arguments) > 1:
+        raise OceanGymError(f'list takes one kind, not {len(arguments)}: {" ".join(arguments)}')
+    if arguments:
+        print('\n'.join(list_lines(arguments[0])))
+        return 0
+    for kind in KINDS:
+        print(f'{kind}:')
+        print('\n'.join(f'  {line}' for line in list_lines(kind)))
+    return 0
+
+
+def help_text() -> str:
+    """Return what ``--help`` prints."""
+    return USAGE + '\n'.join(help_lines())
+
+
+VERBS = {'run': run_command, 'list': list_command, 'score': score_main}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit code: 0, 1 for an error, 130 for Ctrl-C."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or {'-h', '--help'} & set(words[:2]):
+        print(help_text())
+        return 0 if words else EXIT_ERROR
+    try:
+        if words[0] not in VERBS:
+            raise unknown_name('verb', words[0], VERBS)
+        return VERBS[words[0]](words[1:])
+    except OceanGymError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        return EXIT_CANCELLED
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has gone: nothing left to say.
+        sys.stderr.close()
+        return EXIT_ERROR
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""The running system as plain data: which processes a run needs, made once for every launcher."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+import os
+from pathlib import Path
+from typing import Any
+
+from oceangym_core.assets import assets_root, config_path
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import ARGUMENTS, Kind, RunOptions
+
+PROFILES_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
+DISCOVERY_VARIABLE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+
+Parameter = bool | int | float | str | list[str]
+
+
+class OnExit(str, Enum):
+    """What the end of a process means for the run."""
+
+    ENDS_RUN = 'ends_run'  # the run is over, with this process's exit code
+    REQUIRED = 'required'  # the run has failed unless it is over already
+    IGNORED = 'ignored'
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSpec:
+    """One process.
+
+    Attributes:
+        package, executable: As for ``ros2 run``.
+        name: Node name.
+        namespace: Node namespace, without a leading slash.
+        parameters: Of the node.
+        remappings: Pairs (from, to).
+        arguments: Further command line arguments, before ``--ros-args``.
+        on_exit: What its end means.
+        interactive: Whether it reads the terminal.
+    """
+
+    package: str
+    executable: str
+    name: str
+    namespace: str = ''
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    on_exit: OnExit = OnExit.REQUIRED
+    interactive: bool = False
+
+    @property
+    def module(self) -> str:
+        """The Python module behind the executable (our own packages)."""
+        return f'{self.package}.nodes.{self.executable}'
+
+
+def option_parameters(options: RunOptions) -> dict[str, Parameter]:
+    """Return the run options as node parameters; 0.0 stands for "the task's"."""
+    numbers = {argument.name for argument in ARGUMENTS if argument.kind is Kind.NUMBER}
+    # A whole number would reach the node as an integer, which ROS refuses for a float parameter.
+    return {
+        name: float(value or 0.0) if name in numbers else value
+        for name, value in options.as_dict().items()
+    }
+
+
+def process_specs(
+    options: RunOptions, *, run_directory: Path, autostart: bool = True
+) -> tuple[ProcessSpec, ...]:
+    """Return what has to run, in the order of starting; any order works.
+
+    Args:
+        options: Of the run.
+        run_directory: Where record, bag and logs go.
+        autostart: Whether one episode is run at once and ends the run; else episodes are asked for
+            with the action ``task/run``.
+
+    Raises:
+        OceanGymError: The backend is not part of this installation.
+    """
+    common = {**option_parameters(options), 'use_sim_time': True}
+    specs = [_backend(options, common)]
+    waits_for: list[str] = []
+    if options.record != 'false':
+        specs.append(
+            ProcessSpec(
+                package='oceangym_tasks',
+                executable='recorder_node',
+                name='recorder',
+                namespace=options.namespace,
+                parameters={
+                    'use_sim_time': True,
+                    'bag': str(run_directory / 'bag'),
+                    'run_id': run_directory.name,
+                    'record': options.record,
+                },
+            )
+        )
+        waits_for.append('recorder')
+    if options.agent != 'none':
+        specs.append(_agent(options, common))
+        waits_for.append('agent')
+    specs.append(
+        ProcessSpec(
+            package='oceangym_tasks',
+            executable='task_manager_node',
+            name='task_manager',
+            namespace=options.namespace,
+            parameters={
+                **common,
+                'run_directory': str(run_directory),
+                'autostart': autostart,
+                'wait_for': waits_for or [''],
+            },
+            on_exit=OnExit.ENDS_RUN,
+        )
+    )
+    if options.rviz:
+        specs.append(
+            ProcessSpec(
+                package='rviz2',
+                executable='rviz2',
+                name='rviz',
+                namespace=options.namespace,
+                parameters={'use_sim_time': True},
+                arguments=('-d', str(config_path('rviz', 'oceangym.rviz'))),
+                on_exit=OnExit.IGNORED,
+            )
+        )
+    return tuple(specs)
+
+
+def _backend(options: RunOptions, common: Mapping[str, Parameter]) -> ProcessSpec:
+    if options.backend != 'embedded':
+        raise OceanGymError(
+            f'backend {options.backend!r} is not part of this version. Allowed: embedded.'
+        )
+    return ProcessSpec(
+        package='oceangym_sim',
+        executable='sim_node',
+        name='simulator',
+        namespace=options.namespace,
+        parameters=common,
+    )
+
+
+def _agent(options: RunOptions, common: Mapping[str, Parameter]) -> ProcessSpec:
+    teleop = options.agent == 'teleop'
+    return ProcessSpec(
+        package='oceangym_agent',
+        executable='teleop_node' if teleop else 'agent_node',
+        name='agent',
+        namespace=options.namespace,
+        parameters=common,
+        interactive=teleop,
+    )
+
+
+def process_environment(
+    base: Mapping[str, str], *, domain_id: int | None = None
+) -> dict[str, str]:
+    """Return the environment of every process.
+
+    Discovery stays on the local host and images travel in shared memory unless the caller's
+    environment says otherwise.
+
+    Args:
+        base: Usually ``os.environ``.
+        domain_id: ROS domain; the caller's when None.
+    """
+    environment = dict(base)
+    environment.setdefault(PROFILES_VARIABLE, str(config_path('fastdds.xml')))
+    environment.setdefault(DISCOVERY_VARIABLE, 'LOCALHOST')
+    environment.setdefault('OCEANGYM_ROOT', str(assets_root()))
+    # Progress and messages of a child must reach its log at once, and the log of a killed one, too.
+    environment['PYTHONUNBUFFERED'] = '1'
+    if domain_id is not None:
+        environment['ROS_DOMAIN_ID'] = str(domain_id)
+    return environment
+
+
+def parameter_file(spec: ProcessSpec) -> dict[str, Any]:
+    """Return the content of a ROS parameter file for one process."""
+    return {'/**': {'ros__parameters': dict(spec.parameters)}}
+
+
+def ros_arguments(spec: ProcessSpec, parameters: os.PathLike[str]) -> list[str]:
+    """Return the command line of a node after its program."""
+    words = [*spec.arguments, '--ros-args', '-r', f'__node:={spec.name}']
+    if spec.namespace:
+        words += ['-r', f'__ns:=/{spec.namespace}']
+    for source, target in spec.remappings:
+        words += ['-r', f'{source}:={target}']
+    return [*words, '--params-file', os.fspath(parameters)]

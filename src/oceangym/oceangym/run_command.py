@@ -1,0 +1,80 @@
+"""The verb ``run``: one supervised episode, from arguments to score table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+import os
+from pathlib import Path
+import shutil
+import sys
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import parse_ros_arguments, RunOptions
+from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
+from oceangym_core.scoring import main as score_main
+from oceangym_core.tasks import TaskRegistry
+from rich.console import Console
+
+from oceangym.domain import DomainLease
+from oceangym.processes import process_environment, process_specs
+from oceangym.progress import ProgressView
+from oceangym.supervisor import Outcome, Supervisor
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one episode and return its exit code."""
+    options = parse_ros_arguments(arguments)
+    _check_prerequisites(options)
+    run_id = run_id_for(options, datetime.now(timezone.utc))
+    directory = new_run_directory(Path(options.results_dir), run_id).resolve()
+    console = Console(stderr=True, soft_wrap=True)
+    with DomainLease() as domain_id:
+        console.print(
+            f'run {directory}\n'
+            f'task {options.task}, water {options.water}, start {options.start}, agent '
+            f'{options.agent}, seed {options.seed}; ROS_DOMAIN_ID={domain_id}, '
+            f'namespace /{options.namespace}',
+            markup=False,
+            highlight=False,
+        )
+        outcome = _supervise(options, directory, domain_id, console)
+    if outcome.message:
+        console.print(f'error: {outcome.message}', markup=False, highlight=False)
+    return _report(outcome, directory)
+
+
+def _supervise(options: RunOptions, directory: Path, domain_id: int, console: Console) -> Outcome:
+    task = TaskRegistry.load(options.config_dirs).get(options.task)
+    teleop = options.agent == 'teleop'
+    view = ProgressView(
+        directory, t_max=options.t_max or task.t_max, console=console, quiet=teleop
+    )
+    with view:
+        supervisor = Supervisor(
+            process_specs(options, run_directory=directory),
+            directory=directory,
+            environment=process_environment(os.environ, domain_id=domain_id),
+            on_poll=view.poll,
+        )
+        return supervisor.run()
+
+
+def _report(outcome: Outcome, directory: Path) -> int:
+    """Print the score table where there is one."""
+    if (directory / SCORE_FILE).is_file():
+        with suppress(OceanGymError):
+            score_main([str(directory)])
+    return outcome.code
+
+
+def _check_prerequisites(options: RunOptions) -> None:
+    """Refuse what is bound to fail once the processes run."""
+    if options.agent == 'teleop' and not sys.stdin.isatty():
+        raise OceanGymError('agent:=teleop reads keys: run it in a terminal')
+    if options.rviz and shutil.which('rviz2') is None:
+        raise OceanGymError(
+            'rviz:=true needs rviz2, which is not installed; on Ubuntu with ROS 2: '
+            'sudo apt-get install ros-jazzy-rviz2'
+        )

@@ -1,0 +1,1 @@
+"""Agents and the keyboard as ROS nodes."""

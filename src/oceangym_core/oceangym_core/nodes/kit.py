@@ -1,0 +1,189 @@
+"""Start, parameters and end of a node, the same for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+import signal
+import sys
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+import rclpy
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.exceptions import ParameterException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.nodes.qos import publisher_qos, reader_qos, with_liveliness
+from oceangym_core.options import Argument, ARGUMENTS, Kind, resolve_names, RunOptions
+from oceangym_core.streams import Stream
+
+EXIT_ERROR = 1
+EXIT_CANCELLED = 130
+# Bounds how late a node notices a signal.
+IDLE_WAIT_S = 0.1
+
+
+def declare_options(node: Node) -> RunOptions:
+    """Declare every run option as a parameter and return them, checked.
+
+    Raises:
+        OceanGymError: A value is not accepted.
+    """
+    defaults = RunOptions().as_dict()
+    values = {}
+    for argument in ARGUMENTS:
+        default = defaults[argument.name]
+        value = node.declare_parameter(
+            argument.name, 0.0 if default is None else default, _descriptor(argument)
+        ).value
+        values[argument.name] = None if default is None and value == 0.0 else value
+    return resolve_names(RunOptions.from_dict(values))
+
+
+def _descriptor(argument: Argument) -> ParameterDescriptor:
+    unit = f' [{argument.unit}]' if argument.unit else ''
+    descriptor = ParameterDescriptor(description=argument.description + unit, read_only=True)
+    if argument.kind is Kind.INTEGER:
+        descriptor.integer_range = [
+            IntegerRange(from_value=int(argument.low), to_value=int(argument.high), step=0)
+        ]
+    elif argument.kind is Kind.NUMBER:
+        # 0 stands for "the task's" where there is no default.
+        low = argument.low if argument.default else 0.0
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=low, to_value=argument.high, step=0.0)
+        ]
+    return descriptor
+
+
+def declare(node: Node, name: str, default: object, description: str) -> object:
+    """Declare one read-only parameter and return its value."""
+    descriptor = ParameterDescriptor(description=description, read_only=True)
+    return node.declare_parameter(name, default, descriptor).value
+
+
+def message_type(name: str) -> Any:
+    """Return the class of a message type ``package/msg/Name``."""
+    package, _, kind = name.split('/')
+    return getattr(import_module(f'{package}.msg'), kind)
+
+
+def publish_stream(node: Node, stream: Stream, *, watched: bool = False) -> Publisher:
+    """Create the publisher of a topic of the contract.
+
+    Args:
+        node: The publisher's node, in the vehicle's namespace.
+        stream: The topic.
+        watched: Whether others are to notice when this process is killed.
+    """
+    qos = publisher_qos(stream.delivery)
+    if watched:
+        qos = with_liveliness(qos)
+    return node.create_publisher(message_type(stream.type), stream.name, qos)
+
+
+def read_stream(node: Node, stream: Stream, callback: Callable[..., None]) -> Subscription:
+    """Create a subscription to the newest state of a topic of the contract."""
+    return node.create_subscription(
+        message_type(stream.type), stream.name, callback, reader_qos(stream.delivery)
+    )
+
+
+def watch_publisher(node: Node, stream: Stream, on_lost: Callable[[], None]) -> Subscription:
+    """Call back once a publisher of a topic has died without saying goodbye, or left.
+
+    The publisher must offer a liveliness lease; others do not match and are not watched.
+    """
+    seen = False
+
+    def changed(status: object) -> None:
+        nonlocal seen
+        alive = status.alive_count  # type: ignore[attr-defined]
+        if alive > 0:
+            seen = True
+        elif seen:
+            on_lost()
+
+    def ignore(status: object) -> None:
+        """A publisher without a lease is not watched; that is no fault."""
+
+    return node.create_subscription(
+        message_type(stream.type),
+        stream.name,
+        lambda message: None,
+        with_liveliness(reader_qos(stream.delivery)),
+        event_callbacks=SubscriptionEventCallbacks(
+            liveliness=changed, incompatible_qos=ignore, use_default_callbacks=False
+        ),
+    )
+
+
+class ContractNode(Node):
+    """A node that is run by `run_node`: it ends when it says so, or when it is interrupted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.exit_code: int | None = None
+
+    def work(self) -> float:
+        """Do a slice of work between callbacks; return how long to wait for the next one [s]."""
+        return IDLE_WAIT_S
+
+    def interrupt(self) -> None:
+        """Ctrl-C or a request to end: by default the node ends at once."""
+        self.exit_code = 0
+
+    def close(self) -> None:
+        """Put away what must not be lost; called once, before the node is destroyed."""
+
+
+def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None = None) -> int:
+    """Build a node, spin it and return the exit code of its process.
+
+    A user's mistake ends with ``error: ...`` and 1, without a traceback. SIGINT and SIGTERM only
+    set a flag: rclpy's own handlers would shut the context down before a last message is sent.
+
+    Args:
+        make: Builds the node.
+        arguments: Of the command line; the process's own when None.
+    """
+    interrupted = [False]
+
+    def note(number: int, frame: object) -> None:
+        interrupted[0] = True
+
+    signal.signal(signal.SIGINT, note)
+    signal.signal(signal.SIGTERM, note)
+    rclpy.init(
+        args=None if arguments is None else list(arguments),
+        signal_handler_options=SignalHandlerOptions.NO,
+    )
+    node: ContractNode | None = None
+    executor = SingleThreadedExecutor()
+    try:
+        node = make()
+        executor.add_node(node)
+        while node.exit_code is None:
+            if interrupted[0]:
+                interrupted[0] = False
+                node.interrupt()
+            else:
+                executor.spin_once(timeout_sec=node.work())
+        return node.exit_code
+    except (OceanGymError, ParameterException) as error:
+        print(f'error: {error}', file=sys.stderr, flush=True)
+        return EXIT_ERROR
+    finally:
+        if node is not None:
+            node.close()
+        executor.shutdown(timeout_sec=1.0)
+        if node is not None:
+            node.destroy_node()
+        if rclpy.ok():
+            rclpy.shutdown()

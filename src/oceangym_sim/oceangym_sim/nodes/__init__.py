@@ -1,0 +1,1 @@
+"""The embedded simulator as a ROS node."""

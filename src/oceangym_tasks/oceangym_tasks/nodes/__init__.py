@@ -1,0 +1,1 @@
+"""The task manager and the recorder as ROS nodes."""

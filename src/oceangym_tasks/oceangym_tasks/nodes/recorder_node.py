@@ -1,0 +1,159 @@
+"""Records the contract's topics into an MCAP bag, as serialized, stamped with simulation time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+import sys
+
+import numpy as np
+from oceangym_core.bag import BagWriter, stamp_in_cdr
+from oceangym_core.decibels import to_decibel_bytes
+from oceangym_core.errors import unknown_name
+from oceangym_core.nodes.kit import (
+    ContractNode,
+    declare,
+    message_type,
+    publish_stream,
+    read_stream,
+    run_node,
+)
+from oceangym_core.nodes.qos import publisher_qos, recorder_qos
+from oceangym_core.streams import (
+    CONTRACT,
+    Delivery,
+    POLAR_DB,
+    Record,
+    RECORD_READY,
+    Source,
+    Stream,
+    stream,
+)
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Image
+from std_msgs.msg import Bool
+
+from oceangym_msgs.msg import Capabilities
+
+LEVELS = ('light', 'full')
+LATCHED = (Delivery.LATCHED, Delivery.FROZEN, Delivery.EVENT)
+
+
+def decibel_image(data: bytes) -> bytes:
+    """Return a serialized 32FC1 polar image as a serialized mono8 one in decibels."""
+    image: Image = deserialize_message(data, Image)
+    polar = np.frombuffer(image.data, '<f4').reshape(image.height, image.width)
+    small = Image(
+        header=image.header,
+        height=image.height,
+        width=image.width,
+        encoding='mono8',
+        step=image.width,
+    )
+    small.data = to_decibel_bytes(polar).tobytes()
+    return bytes(serialize_message(small))
+
+
+class RecorderNode(ContractNode):
+    """Subscribes to everything before an episode begins and says so on ``record/ready``."""
+
+    def __init__(self) -> None:
+        super().__init__('recorder')
+        directory = Path(str(declare(self, 'bag', 'bag', 'Directory of the bag; must not exist.')))
+        run_id = str(declare(self, 'run_id', 'run', "Noted in the bag's metadata."))
+        level = str(declare(self, 'record', 'light', 'light, or full: float and raw images too.'))
+        if level not in LEVELS:
+            raise unknown_name('record', level, LEVELS)
+        self._full = level == 'full'
+        self._stamp = 0
+        self._closed = False
+        self._capabilities: Capabilities | None = None
+        self._writer = BagWriter(directory, custom={'run_id': run_id, 'record': level})
+        self._taps: list[tuple[Subscription, Callable[[bytes], None]]] = []
+        for topic in CONTRACT:
+            self._record(topic)
+        read_stream(self, stream('capabilities'), self._on_capabilities)
+        self._ready = publish_stream(self, RECORD_READY)
+        self._ready.publish(Bool(data=False))
+        self._timer = self.create_timer(
+            0.1, self._check_ready, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def _record(self, topic: Stream) -> None:
+        """Subscribe to a topic if this recording keeps it."""
+        name = topic.absolute(self.get_namespace())
+        in_decibels = topic.name.endswith('/polar') and not self._full
+        if topic.record is Record.NEVER or (
+            topic.record is Record.FULL and not self._full and not in_decibels
+        ):
+            return
+        target = f'{name.removesuffix("polar")}{POLAR_DB}' if in_decibels else name
+        self._writer.add_topic(
+            target,
+            topic.type,
+            latched=topic.delivery in LATCHED,
+            depth=publisher_qos(topic.delivery).depth,
+        )
+
+        def write(data: bytes) -> None:
+            self._stamp = stamp_in_cdr(topic.type, data) or self._stamp
+            self._writer.write(target, self._stamp, decibel_image(data) if in_decibels else data)
+
+        def take(data: bytes) -> None:
+            write(data)
+            # What else has queued up is taken at once: a turn of the executor costs far more.
+            self._drain(subscription, write)
+
+        subscription = self.create_subscription(
+            message_type(topic.type), name, take, recorder_qos(topic.delivery), raw=True
+        )
+        self._taps.append((subscription, write))
+
+    @staticmethod
+    def _drain(subscription: Subscription, write: Callable[[bytes], None]) -> None:
+        with subscription.handle:
+            while True:
+                taken = subscription.handle.take_message(subscription.msg_type, True)
+                if taken is None:
+                    return
+                write(taken[0])
+
+    def _on_capabilities(self, message: Capabilities) -> None:
+        self._capabilities = message
+
+    def _check_ready(self) -> None:
+        """Say that nothing will be missed once every stream of the backend is connected."""
+        capabilities = self._capabilities
+        if capabilities is None:
+            return
+        expected = [
+            topic
+            for topic in CONTRACT
+            if topic.source is Source.BACKEND and topic.name in capabilities.streams
+        ]
+        if all(self.count_publishers(t.absolute(self.get_namespace())) for t in expected):
+            self._ready.publish(Bool(data=True))
+            self._timer.cancel()
+
+    def close(self) -> None:
+        """Take what is still queued, and close the bag."""
+        if self._closed:
+            return
+        self._closed = True
+        for subscription, write in self._taps:
+            self._drain(subscription, write)
+        total = sum(self._writer.counts.values())
+        self._writer.close()
+        print(f'recorded {total} messages', file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node(RecorderNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
