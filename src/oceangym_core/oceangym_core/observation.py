@@ -122,6 +122,7 @@ class Observation:
         navigation: The navigation estimate.
         cameras: Direction -> (H, W, 3) uint8 RGB; empty when cameras are off.
         sonars: Direction -> ping; empty when sonars are off.
+        sonar_geometry: Direction -> geometry of the ping of that direction.
     """
 
     index: int
@@ -129,6 +130,7 @@ class Observation:
     navigation: NavigationState
     cameras: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
     sonars: dict[str, SonarPing] = field(default_factory=dict)
+    sonar_geometry: dict[str, SonarSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

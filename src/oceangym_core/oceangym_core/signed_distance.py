@@ -307,3 +307,52 @@ def nearest_surface(
     if d < best:
         best, bx, by, bz, owner = d, gx, gy, gz, -1
     return best, bx, by, bz, owner
+
+
+@nb.njit(cache=True)
+def cast_ray(
+    x: float,
+    y: float,
+    z: float,
+    dx: float,
+    dy: float,
+    dz: float,
+    reach: float,
+    kind: NDArray[np.int64],
+    centre: Array,
+    axes: Array,
+    size: Array,
+    instance: NDArray[np.int64],
+    cell_start: NDArray[np.int64],
+    cell_items: NDArray[np.int64],
+    grid: Array,
+    height: Array,
+    terrain: Array,
+) -> float:
+    """Return the range [m] along a unit direction to the first surface, inf beyond `reach`.
+
+    Sphere tracing. The seabed's distance is first order, so that steps towards it are shortened.
+    """
+    travelled = 0.0
+    for _ in range(400):
+        d = nearest_surface(
+            x + dx * travelled,
+            y + dy * travelled,
+            z + dz * travelled,
+            kind,
+            centre,
+            axes,
+            size,
+            instance,
+            cell_start,
+            cell_items,
+            grid,
+            height,
+            terrain,
+        )[0]
+        if d < 0.01:
+            return travelled
+        travelled += max(0.7 * d, 0.01)
+        if travelled > reach:
+            break
+    return np.inf

@@ -48,18 +48,18 @@ class Current(Schema):
     """A current that veers about its mean direction.
 
     Attributes:
-        speed: At the surface [m/s].
+        speed: [m/s].
         direction_deg: Where it flows to, counter-clockwise from east [deg]; None: from the seed.
         veer_deg: Amplitude of the direction's swing [deg].
         veer_period_s: Of that swing [s].
-        bottom_factor: Speed at the seabed over that at the surface.
+        depth_veer_deg_per_m: Turn of the direction with height [deg/m].
     """
 
     speed: Annotated[float, Field(ge=0, le=3)] = 0.0
     direction_deg: Annotated[float, Field(ge=-360, le=360)] | None = None
     veer_deg: Annotated[float, Field(ge=0, le=180)] = 0.0
     veer_period_s: Annotated[float, Field(gt=0, le=86400)] = 600.0
-    bottom_factor: Annotated[float, Field(ge=0, le=1)] = 1.0
+    depth_veer_deg_per_m: Annotated[float, Field(ge=-30, le=30)] = 0.0
 
 
 class Profile(Schema):

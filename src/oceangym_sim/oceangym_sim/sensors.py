@@ -57,6 +57,7 @@ class SensorSuite:
         device: ``auto``, ``cpu`` or ``gpu``.
         mode: ``all`` renders images; ``truth`` only what perceptibility needs, at reduced size;
             ``none`` nothing at all.
+        scene: The world's ray scene where one is built already.
     """
 
     def __init__(
@@ -71,13 +72,14 @@ class SensorSuite:
         seed: int,
         device: str = 'auto',
         mode: str = 'all',
+        scene: RayScene | None = None,
     ) -> None:
         if mode not in MODES:
             raise unknown_name('sensors mode', mode, MODES)
         self.mode = mode
         self.variant = select_variant(device)
         self._world, self._device = world, device
-        self._scene: RayScene | None = None
+        self._scene = scene
         self._cameras: CameraRig | None = None
         self._sonars: SonarRig | None = None
         self._targets: tuple[Target, ...] = ()
@@ -160,10 +162,11 @@ class SensorSuite:
     def _camera_sightings(self, pose: Pose, frames: dict[str, CameraFrame]) -> list[Sighting]:
         assert self._cameras is not None
         found = []
-        for name, frame in frames.items():
-            origin, rays = self._cameras.sight_lines(name, pose)
+        for spec in self._cameras.specs:
+            name = spec.direction
             for target in self._targets:
-                count = camera_pixels(target, frame, rays, origin) * self._pixel_factors[name]
+                seen = camera_pixels(target, frames[name], spec, pose)
+                count = seen * self._pixel_factors[name]
                 if count:
                     found.append(
                         Sighting(

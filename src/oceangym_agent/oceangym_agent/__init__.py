@@ -1,0 +1,1 @@
+"""Agents: what decides on each observation, ROS-free."""

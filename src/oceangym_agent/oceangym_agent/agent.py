@@ -1,0 +1,81 @@
+"""What an agent is given and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.frames import FrameShift
+from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.world import Anchor, World
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoalView:
+    """The task as an agent sees it; positions are in odom.
+
+    Attributes:
+        bounds: Corners (x, y) of the operating area [m].
+        z_min, z_max: Its vertical limits [m].
+        t_max, t_interval: Episode and maneuver length [s].
+        target_count: How many targets there are.
+    """
+
+    task_id: str
+    instruction: str
+    target_label: str
+    target_description: str
+    reference_image: Path | None
+    bounds: tuple[tuple[float, float], ...]
+    z_min: float
+    z_max: float
+    t_max: float
+    t_interval: float
+    target_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusView:
+    """Where the episode stands: `elapsed` and `remaining` simulation time [s]."""
+
+    elapsed: float
+    remaining: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privilege:
+    """What an agent that may use the truth is given: the world, its targets, odom in map."""
+
+    world: World
+    targets: tuple[Anchor, ...]
+    shift: FrameShift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """An agent's answer to one observation: reports are made before the action is carried out."""
+
+    decision: Decision
+    reports: tuple[FindReport, ...] = ()
+
+
+class Agent(Protocol):
+    """Decides on observations.
+
+    Attributes:
+        privileged: Uses truth; marked as such in the record and given a `Privilege`.
+    """
+
+    privileged: bool
+
+    def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
+        """Start an episode."""
+        ...
+
+    def decide(
+        self, observation: Observation, status: StatusView, truth: StepTruth | None = None
+    ) -> Turn:
+        """Answer one observation; `truth` is given to privileged agents only."""
+        ...

@@ -1,0 +1,138 @@
+"""A hand-written surveyor: expanding square, stand-off by sonar, detection by sonar and colour."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
+from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts
+from oceangym_agent.steering import steer
+from oceangym_core.contract import Action, sonar_orientation
+from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.geometry import rotation_matrix
+from oceangym_core.observation import Observation, StepTruth
+
+LANE_SPACING_M = 40.0
+REACH_M = 20.0
+STAND_OFF_M = 10.0
+ALTITUDE_BAND_M = (6.0, 14.0)
+CRUISE_ALTITUDE_M = 9.0
+FORWARD_SECTOR_RAD = math.radians(20.0)
+# Two finds nearer than this are one object [m].
+SAME_OBJECT_M = 25.0
+MIN_COLOUR_SHARE = 0.02
+MARGIN_M = 20.0
+
+
+class SurveyAgent:
+    """Flies an expanding square at constant altitude and reports compact, coloured contacts."""
+
+    privileged = False
+
+    def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
+        """Start an episode."""
+        self._goal = goal
+        self._waypoints: list[tuple[float, float]] = []
+        self._reported: list[np.ndarray] = []
+
+    def decide(
+        self, observation: Observation, status: StatusView, truth: StepTruth | None = None
+    ) -> Turn:
+        """Report contacts, keep clear, then fly on."""
+        reports = self._contacts(observation)
+        action, magnitude = self._move(observation)
+        return Turn(
+            decision=Decision(
+                index=observation.index,
+                action=action,
+                magnitude=round(magnitude, 3),
+                finds=tuple(r.label for r in reports),
+                description='; '.join(f'contact {r.direction}' for r in reports),
+            ),
+            reports=reports,
+        )
+
+    def _contacts(self, observation: Observation) -> tuple[FindReport, ...]:
+        reports: list[FindReport] = []
+        for direction, ping in observation.sonars.items():
+            image = observation.cameras.get(direction)
+            if image is None or colour_anomaly(image) < MIN_COLOUR_SHARE:
+                continue
+            spec = observation.sonar_geometry[direction]
+            for contact in sonar_contacts(ping, spec)[:1]:
+                # The sonar frame has z forward, x up, y starboard; azimuth is positive to port.
+                beam = np.array([0.0, -math.sin(contact.azimuth), math.cos(contact.azimuth)])
+                in_body = rotation_matrix(sonar_orientation(direction)) @ beam * contact.range
+                position = observation.navigation.pose.apply(in_body)
+                if any(np.linalg.norm(position - p) < SAME_OBJECT_M for p in self._reported):
+                    continue
+                self._reported.append(position)
+                x, y, z = (float(v) for v in position)
+                reports.append(
+                    FindReport(
+                        label=self._goal.target_label,
+                        position=(x, y, z),
+                        sigma=2.0,
+                        sensor='sonar',
+                        direction=direction,
+                        observation_index=observation.index,
+                        stamp=observation.stamp,
+                    )
+                )
+        return tuple(reports)
+
+    def _move(self, observation: Observation) -> tuple[Action, float]:
+        navigation = observation.navigation
+        if not self._waypoints:
+            self._waypoints = self._expanding_square(navigation.pose.position[:2])
+        ahead = math.inf
+        if 'front' in observation.sonars:
+            ahead = nearest_return(
+                observation.sonars['front'],
+                observation.sonar_geometry['front'],
+                sector=FORWARD_SECTOR_RAD,
+            )
+        low, high = ALTITUDE_BAND_M
+        room_above = -navigation.pose.position[2] - 3.0
+        if (navigation.altitude < low or ahead < STAND_OFF_M) and room_above > 1.0:
+            return Action.UP, min(STAND_OFF_M, room_above)
+        if high < navigation.altitude < math.inf:
+            return Action.DOWN, min(navigation.altitude - CRUISE_ALTITUDE_M, REACH_M)
+        if math.isinf(navigation.altitude) and navigation.pose.position[2] > self._goal.z_min + 15:
+            return Action.DOWN, REACH_M
+        while len(self._waypoints) > 1:
+            x, y = self._waypoints[0]
+            move = steer(
+                navigation.pose,
+                (x, y, navigation.pose.position[2]),
+                tolerance=4.0,
+                reach=min(REACH_M, max(3.0, ahead - STAND_OFF_M)),
+            )
+            if move is not None:
+                return move
+            self._waypoints.pop(0)
+        return Action.STOP, 0.0
+
+    def _expanding_square(self, start: tuple[float, ...]) -> list[tuple[float, float]]:
+        """Return corners of a square spiral around the start, clipped to the bounds."""
+        corners = np.asarray(self._goal.bounds)
+        centre = corners.mean(axis=0)
+        axes = np.stack([corners[1] - corners[0], corners[3] - corners[0]])
+        lengths = np.linalg.norm(axes, axis=1)
+        axes = axes / lengths[:, None]
+        half = lengths / 2 - MARGIN_M
+        local = axes @ (np.asarray(start) - centre)
+        points: list[tuple[float, float]] = []
+        side, turn = LANE_SPACING_M, 0
+        while side < 2 * max(lengths):
+            for _ in range(2):
+                step = ((1, 0), (0, 1), (-1, 0), (0, -1))[turn % 4]
+                local = local + np.asarray(step) * side
+                clipped = np.clip(local, -half, half)
+                x, y = centre + axes.T @ clipped
+                points.append((float(x), float(y)))
+                turn += 1
+            side += LANE_SPACING_M
+        return points

@@ -1,0 +1,100 @@
+"""Simple detection without a model: compact strong sonar returns, and what is not water-coloured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from oceangym_core.observation import SonarPing, SonarSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class SonarContact:
+    """One compact return: `range` [m], `azimuth` [rad, + to port], `extent` [m], `contrast` ratio."""
+
+    range: float
+    azimuth: float
+    extent: float
+    contrast: float
+
+
+def sonar_contacts(
+    ping: SonarPing,
+    spec: SonarSpec,
+    *,
+    contrast: float = 5.0,
+    extent: tuple[float, float] = (0.4, 12.0),
+    blind_range: float = 1.0,
+) -> tuple[SonarContact, ...]:
+    """Find returns that stand out of their own range's background, strongest first.
+
+    Each range row is compared with its median over azimuth (a cell-averaging detector whose
+    reference cells are the whole row), which removes the seabed's smooth trend.
+
+    Args:
+        ping: The polar image.
+        spec: Its geometry.
+        contrast: Least ratio of the smoothed intensity to the row's median.
+        extent: Smallest and largest extent that counts as compact [m].
+        blind_range: Returns nearer than this are the vehicle's own reverberation [m].
+    """
+    smooth = ndimage.uniform_filter(ping.polar.astype(np.float64), size=(5, 7), mode='nearest')
+    reference = np.maximum(np.median(smooth, axis=1, keepdims=True), np.median(smooth) + 1e-4)
+    ratio = smooth / reference
+    ratio[: max(0, int((blind_range - spec.range_min) / spec.range_resolution))] = 0.0
+    labels, count = ndimage.label(ratio > contrast)
+    azimuths = spec.azimuths
+    found: list[SonarContact] = []
+    for index, region in enumerate(ndimage.find_objects(labels), start=1):
+        rows, columns = region
+        inside = labels[region] == index
+        if inside.sum() < 12:
+            continue
+        middle = spec.range_min + (rows.start + rows.stop) / 2 * spec.range_resolution
+        length = (rows.stop - rows.start) * spec.range_resolution
+        width = abs(azimuths[columns.start] - azimuths[columns.stop - 1]) * middle
+        size = math.hypot(length, width)
+        if not extent[0] <= size <= extent[1]:
+            continue
+        found.append(
+            SonarContact(
+                range=float(middle),
+                azimuth=float(azimuths[(columns.start + columns.stop - 1) // 2]),
+                extent=float(size),
+                contrast=float(ratio[region][inside].max()),
+            )
+        )
+    return tuple(sorted(found, key=lambda c: -c.contrast))
+
+
+def nearest_return(ping: SonarPing, spec: SonarSpec, *, sector: float, level: float = 0.12) -> float:
+    """Return the range [m] of the nearest solid return within +-sector [rad] of the boresight.
+
+    Returns:
+        Infinity without any. `level` is the smoothed intensity that counts as solid.
+    """
+    ahead = np.abs(spec.azimuths) <= sector
+    rows = ndimage.uniform_filter1d(ping.polar[:, ahead].mean(axis=1), size=5)
+    first = max(0, int((1.0 - spec.range_min) / spec.range_resolution))
+    solid = np.nonzero(rows[first:] > level)[0]
+    if len(solid) == 0:
+        return math.inf
+    return spec.range_min + (float(solid[0]) + first) * spec.range_resolution
+
+
+def colour_anomaly(image: NDArray[np.uint8]) -> float:
+    """Return the share of the image 0..1 whose chroma departs from the surrounding water's.
+
+    The chroma (a*, b*) is compared with its own wide blur: sediment and water vary slowly, paint
+    and rust do not.
+    """
+    small = cv2.resize(image, (128, 128), interpolation=cv2.INTER_AREA)
+    lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB).astype(np.float32)
+    chroma = lab[..., 1:]
+    away = np.linalg.norm(chroma - cv2.GaussianBlur(chroma, (0, 0), 16.0), axis=-1)
+    return float((away > 6.0).mean())

@@ -1,0 +1,91 @@
+"""Everything that an episode needs, resolved once from the options of a run and its world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from oceangym_core.frames import FrameShift, shift_for
+from oceangym_core.options import RunOptions
+from oceangym_core.signed_distance import build_distance_field
+from oceangym_core.starts import resolve_start, Start
+from oceangym_core.tasks import resolve_targets, Target, TaskRegistry, TaskSpec
+from oceangym_core.waters import load_profile, load_water, Profile, Water
+from oceangym_core.world import Anchor, Bounds, World
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeSetup:
+    """One episode, ready to be flown.
+
+    Attributes:
+        targets: With footprints and weights, in the order of the task.
+        anchors: The same targets as anchors of the world.
+        bounds: Operating volume in map.
+        shift: odom in map.
+        t_max, t_interval: [s].
+        navigation: ``truth`` or ``dead_reckoning``.
+    """
+
+    options: RunOptions
+    task: TaskSpec
+    water: Water
+    profile: Profile
+    world: World
+    targets: tuple[Target, ...]
+    anchors: tuple[Anchor, ...]
+    bounds: Bounds
+    shift: FrameShift
+    start: Start
+    t_max: float
+    t_interval: float
+    navigation: str
+
+
+def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
+    """Resolve task, water, profile, targets, shift and start.
+
+    Args:
+        options: Of the run.
+        world: The loaded world of the task, for the options' world seed.
+
+    Raises:
+        OceanGymError: A name is unknown, a file is wrong, or the start is not free.
+    """
+    extra = config_dirs(options)
+    task = TaskRegistry.load(extra).get(options.task)
+    profile = load_profile(options.profile, extra)
+    targets = resolve_targets(task, world)
+    lower, upper = world.bounds.lower, world.bounds.upper
+    if task.bounds is not None:
+        lower, upper = task.bounds.min, task.bounds.max
+    field = build_distance_field(world)
+    start = resolve_start(
+        options.start,
+        options.seed,
+        targets=targets,
+        lower=lower,
+        upper=upper,
+        seabed=world.seabed,
+        clearance=lambda point: field.query(point)[0],
+    )
+    return EpisodeSetup(
+        options=options,
+        task=task,
+        water=load_water(options.water, extra),
+        profile=profile,
+        world=world,
+        targets=targets,
+        anchors=tuple(world.anchor(t.name) for t in targets),
+        bounds=Bounds(lower=lower, upper=upper),
+        shift=shift_for(options.frame, options.seed),
+        start=start,
+        t_max=options.t_max or task.t_max,
+        t_interval=options.t_interval or task.t_interval,
+        navigation=profile.nav if options.nav == 'auto' else options.nav,
+    )
+
+
+def config_dirs(options: RunOptions) -> tuple[Path, ...]:
+    """Return the user's own configuration directories of a run."""
+    return tuple(Path(part).expanduser() for part in options.config.split(':') if part)

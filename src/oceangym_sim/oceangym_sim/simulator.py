@@ -1,0 +1,541 @@
+"""The embedded simulator: dynamics, autopilot, navigation and sensors of one vehicle, by ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+import math
+from pathlib import Path
+
+import numpy as np
+
+from oceangym_core.assets import assets_root
+from oceangym_core.contract import Action, EndReason, Timing
+from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.errors import OceanGymError
+from oceangym_core.frames import FrameShift
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.observation import (
+    CameraSpec,
+    Contact,
+    ManeuverResult,
+    NavigationState,
+    Observation,
+    StepTruth,
+)
+from oceangym_core.rng import generator
+from oceangym_core.signed_distance import build_distance_field, cast_ray
+from oceangym_core.waters import Profile, Water
+from oceangym_core.world import Anchor, Bounds, World
+from oceangym_sim.autopilot import Autopilot
+from oceangym_sim.dynamics import Dynamics, VehicleState
+from oceangym_sim.environment import Current, Environment
+from oceangym_sim.lamps import Lamp
+from oceangym_sim.maneuver import ManeuverExecutor
+from oceangym_sim.navigation import DvlSample, ImuSample, Navigation, PressureSample
+from oceangym_sim.safety_monitor import SafetyMonitor
+from oceangym_sim.scene import RayScene
+from oceangym_sim.sensors import SensorSuite
+from oceangym_sim.vehicle import load_vehicle
+from oceangym_sim.water import WaterOptics
+
+TIMING = Timing()
+VEHICLE = 'bluerov2_heavy'
+ALTIMETER_REACH_M = 100.0
+# A start nearer than this to anything is inside it, for a hull of half a metre.
+MIN_START_CLEARANCE_M = 0.4
+
+
+class Refusal(str, Enum):
+    """Why a request was refused; the names are those of the interfaces' error codes."""
+
+    BUSY = 'BUSY'
+    BAD_START = 'BAD_START'
+    BAD_TIME = 'BAD_TIME'
+    UNKNOWN_TARGET = 'UNKNOWN_TARGET'
+    BAD_MAGNITUDE = 'BAD_MAGNITUDE'
+    NOT_RESET = 'NOT_RESET'
+    TIME_IS_UP = 'TIME_IS_UP'
+    OUT_OF_BOUNDS = 'OUT_OF_BOUNDS'
+
+
+class RefusedError(OceanGymError):
+    """A request that the simulator does not carry out."""
+
+    def __init__(self, code: Refusal, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorOptions:
+    """What is fixed for a simulator's life.
+
+    Attributes:
+        water: Optics, depth offset and lamps.
+        sensors: ``all``, ``truth`` or ``none``.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        image_size: Side of the camera images [px]; the vehicle's own if None.
+        vehicle: Model file; the shipped BlueROV2 Heavy if None.
+    """
+
+    water: Water
+    sensors: str = 'all'
+    device: str = 'auto'
+    image_size: int | None = None
+    vehicle: Path | None = None
+
+    @classmethod
+    def of(cls, setup: EpisodeSetup) -> SimulatorOptions:
+        """Return the options that an episode needs."""
+        options = setup.options
+        return cls(
+            water=setup.water, sensors=options.resolved_sensors, device=options.device
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetRequest:
+    """One episode as the vehicle side sees it; poses and bounds are in map."""
+
+    start: Pose
+    seed: int
+    t_max: float
+    t_interval: float
+    profile: Profile
+    bounds: Bounds
+    navigation: str = 'truth'
+    targets: tuple[str, ...] = ()
+    shift: FrameShift = FrameShift()
+
+    @classmethod
+    def of(cls, setup: EpisodeSetup) -> ResetRequest:
+        """Return the request that starts an episode."""
+        return cls(
+            start=setup.start.pose,
+            seed=setup.options.seed,
+            t_max=setup.t_max,
+            t_interval=setup.t_interval,
+            profile=setup.profile,
+            bounds=setup.bounds,
+            navigation=setup.navigation,
+            targets=tuple(anchor.name for anchor in setup.anchors),
+            shift=setup.shift,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickOutput:
+    """What one tick brought; sensors that were not due are None.
+
+    Attributes:
+        stamp: Simulation time at the end of the tick [s].
+        thrust: (T,) [N], with the battery's rate.
+        contacts: New, debounced collisions.
+        progress: Share of the interval flown 0..1; `applied` the magnitude so far [m or deg].
+        finished: Set on the last tick of a maneuver or of the episode; the new observation is then
+            in place.
+    """
+
+    stamp: float
+    imu: ImuSample | None = None
+    navigation: NavigationState | None = None
+    dvl: DvlSample | None = None
+    pressure: PressureSample | None = None
+    altitude: float | None = None
+    battery: float | None = None
+    thrust: Array | None = None
+    truth: VehicleState | None = None
+    contacts: tuple[Contact, ...] = ()
+    progress: float = 0.0
+    applied: float = 0.0
+    finished: ManeuverResult | None = None
+
+
+class Simulator:
+    """One vehicle in one world. Time advances by `tick`, and only then."""
+
+    def __init__(self, *, world: World, options: SimulatorOptions) -> None:
+        """Load the vehicle and, when images are wanted, build the ray scene."""
+        self.world = world
+        self.options = options
+        path = options.vehicle or assets_root() / 'models' / VEHICLE / 'model.sdf'
+        self.vehicle = load_vehicle(path)
+        self.cameras = tuple(_resized(spec, options.image_size) for spec in self.vehicle.cameras)
+        self.sonars = self.vehicle.sonars
+        self._lamps = tuple(
+            Lamp(
+                position=lamp.position,
+                direction=lamp.direction,
+                lumen=lamp.lumens,
+                half_angle=lamp.beam_width / 2,
+            )
+            for lamp in self.vehicle.lamps
+        )
+        self.observation: Observation | None = None
+        self.truth: StepTruth | None = None
+        self.lamp_level = 1.0 if options.water.lamps else 0.0
+        self._field = build_distance_field(world)
+        self._scene: RayScene | None = None
+        if options.sensors != 'none':
+            self._scene = RayScene(world, device=options.device)
+        self._request: ResetRequest | None = None
+        self._ticks = 0
+        self._busy = False
+        self._ended: EndReason | None = None
+
+    @property
+    def clock(self) -> float:
+        """Simulation time [s]."""
+        return round(self._ticks * TIMING.tick, 6)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a maneuver is running."""
+        return self._busy
+
+    @property
+    def ended(self) -> EndReason | None:
+        """Why no further maneuver is possible, or None."""
+        return self._ended
+
+    @property
+    def request(self) -> ResetRequest | None:
+        """The episode that the vehicle was last reset for."""
+        return self._request
+
+    @property
+    def state(self) -> VehicleState:
+        """The true state.
+
+        Raises:
+            RefusedError: Before the first reset.
+        """
+        self._need_reset()
+        return self._dynamics.vehicle()
+
+    def reset(self, request: ResetRequest) -> Observation:
+        """Put the vehicle at rest at a start and take observation 0; time starts at zero.
+
+        Raises:
+            RefusedError: A maneuver is running, or the request cannot be met.
+        """
+        if self._busy:
+            raise RefusedError(Refusal.BUSY, 'a maneuver is running; wait for its end or cancel it')
+        self._check(request)
+        anchors = self._anchors(request.targets)
+        environment = Environment(
+            depth_offset=self.options.water.depth_offset,
+            current=_current(request.profile, request.seed),
+        )
+        self._request = request
+        self._ticks = 0
+        self._ended = None
+        self._dynamics = Dynamics(
+            parameters=self.vehicle,
+            environment=environment,
+            distance_field=self._field,
+            battery_limits=request.profile.battery_ends,
+            seed=request.seed,
+        )
+        self._dynamics.reset(request.start)
+        self._navigation = Navigation(
+            environment=environment, seed=request.seed, mode=request.navigation
+        )
+        state = self._dynamics.vehicle()
+        self._navigation.reset(state)
+        self._altitude = self._range_down(state)
+        self._estimate = self._estimated(state)
+        self._executor = ManeuverExecutor(
+            autopilot=Autopilot(parameters=self.vehicle, environment=environment)
+        )
+        self._executor.reset(self._estimate)
+        self._monitor = SafetyMonitor(
+            world=self.world, field=self._field, targets=anchors, bounds=request.bounds
+        )
+        self._sensors = SensorSuite(
+            world=self.world,
+            cameras=self.cameras,
+            sonars=self.sonars,
+            optics=_optics(self.options.water),
+            lamps=self._lamps,
+            anchors=anchors,
+            seed=request.seed,
+            device=self.options.device,
+            mode=self.options.sensors,
+            scene=self._scene,
+        )
+        self._trajectory: list[Array] = [_row(state)]
+        self._close_step(index=0)
+        assert self.observation is not None
+        return self.observation
+
+    def start_maneuver(self, action: Action, magnitude: float | None) -> float:
+        """Begin a maneuver and return the magnitude it aims at [m or deg].
+
+        Raises:
+            RefusedError: One is running, the episode is over, or the magnitude makes no sense.
+        """
+        request = self._need_reset()
+        if self._busy:
+            raise RefusedError(Refusal.BUSY, 'another maneuver is running; one at a time')
+        if self._ended is EndReason.BOUNDS:
+            raise RefusedError(Refusal.OUT_OF_BOUNDS, 'the bounds were crossed; reset first')
+        if self._ended is not None:
+            raise RefusedError(
+                Refusal.TIME_IS_UP, f'the episode ended by {self._ended.value}; reset first'
+            )
+        if magnitude is not None and (not math.isfinite(magnitude) or magnitude < 0):
+            raise RefusedError(
+                Refusal.BAD_MAGNITUDE,
+                f'magnitude {magnitude} must be a number >= 0; use the opposite action to go back',
+            )
+        interval = min(request.t_interval, request.t_max - self.clock)
+        self._t_start = self.clock
+        self._t_stop = self.clock + interval
+        aim = self._executor.start(action, magnitude, self._estimate, interval)
+        self._busy = True
+        return aim
+
+    def preempt(self) -> ManeuverResult:
+        """End the running maneuver now; the observation is taken here.
+
+        Raises:
+            RefusedError: None is running.
+        """
+        if not self._busy:
+            raise RefusedError(Refusal.NOT_RESET, 'no maneuver is running')
+        return self._finish(EndReason.PREEMPTED)
+
+    def set_velocity(self, linear: tuple[float, float, float], yaw_rate: float) -> None:
+        """Follow a velocity [m/s] (heading frame) and yaw rate [rad/s] until the dead-man acts."""
+        self._need_reset()
+        if self._busy:
+            raise RefusedError(Refusal.BUSY, 'a maneuver is running; cancel it first')
+        self._executor.command_velocity(linear, yaw_rate, self._estimate)
+
+    def tick(self) -> TickOutput:
+        """Advance simulation time by one tick (0.05 s)."""
+        request = self._need_reset()
+        throttle = self._executor.update(self._estimate, TIMING.tick)
+        substeps = round(TIMING.tick / TIMING.physics_step)
+        self._dynamics.step(throttle, TIMING.physics_step, substeps)
+        self._ticks += 1
+        state = self._dynamics.vehicle()
+        if self._due(TIMING.navigation_hz):
+            self._altitude = self._range_down(state)
+        self._estimate = self._estimated(state)
+        contacts = self._monitor.update(
+            stamp=self.clock, pose=state.pose, touched=self._dynamics.contacts
+        )
+        if self._due(TIMING.trajectory_hz):
+            self._trajectory.append(_row(state))
+        reason = self._end_reason(state, request)
+        progress = applied = 0.0
+        if self._busy:
+            progress = (self.clock - self._t_start) / max(self._t_stop - self._t_start, TIMING.tick)
+            applied = self._executor.progress(self._estimate)
+        finished = None if reason is None else self._finish(reason)
+        return TickOutput(
+            stamp=self.clock,
+            imu=self._imu() if self._due(TIMING.imu_hz) else None,
+            navigation=self._estimate if self._due(TIMING.odometry_hz) else None,
+            dvl=self._navigation.dvl() if self._due(TIMING.navigation_hz) else None,
+            pressure=self._navigation.pressure() if self._due(TIMING.navigation_hz) else None,
+            altitude=self._altitude if self._due(TIMING.navigation_hz) else None,
+            battery=state.battery if self._due(TIMING.battery_hz) else None,
+            thrust=state.thrust if self._due(TIMING.battery_hz) else None,
+            truth=state if self._due(TIMING.odometry_hz) else None,
+            contacts=contacts,
+            progress=min(progress, 1.0),
+            applied=applied,
+            finished=finished,
+        )
+
+    def run_maneuver(
+        self, action: Action, magnitude: float | None
+    ) -> tuple[ManeuverResult, Observation, StepTruth]:
+        """Run one maneuver to its end.
+
+        Raises:
+            RefusedError: As `start_maneuver`.
+        """
+        self.start_maneuver(action, magnitude)
+        while True:
+            finished = self.tick().finished
+            if finished is not None:
+                assert self.observation is not None and self.truth is not None
+                return finished, self.observation, self.truth
+
+    def refresh(self) -> Observation:
+        """Take the images again where the vehicle is now, under the same index (realtime mode)."""
+        self._need_reset()
+        assert self.observation is not None
+        self.observation, _ = self._observe(self.observation.index, self._ticks)
+        return self.observation
+
+    def _check(self, request: ResetRequest) -> None:
+        times = (request.t_max, request.t_interval)
+        if not all(math.isfinite(t) and t >= TIMING.tick for t in times):
+            raise RefusedError(
+                Refusal.BAD_TIME, f't_max, t_interval {times} s must be at least {TIMING.tick} s'
+            )
+        position = np.asarray(request.start.position)
+        norm = float(np.linalg.norm(request.start.quaternion))
+        if not np.isfinite(position).all() or not abs(norm - 1.0) < 1e-3:
+            raise RefusedError(
+                Refusal.BAD_START, f'start {request.start} must be finite, with a unit quaternion'
+            )
+        if not request.bounds.contains(position):
+            raise RefusedError(
+                Refusal.BAD_START,
+                f'start {request.start.position} is outside {request.bounds.lower} .. '
+                f'{request.bounds.upper}',
+            )
+        distance, _, index = self._field.query(position)
+        if distance < MIN_START_CLEARANCE_M:
+            raise RefusedError(
+                Refusal.BAD_START,
+                f'start {request.start.position} is {distance:.2f} m from {self._field.name(index)}; '
+                f'at least {MIN_START_CLEARANCE_M} m are needed',
+            )
+
+    def _anchors(self, names: tuple[str, ...]) -> tuple[Anchor, ...]:
+        try:
+            return tuple(self.world.anchor(name) for name in names)
+        except OceanGymError as error:
+            raise RefusedError(Refusal.UNKNOWN_TARGET, str(error)) from error
+
+    def _need_reset(self) -> ResetRequest:
+        if self._request is None:
+            raise RefusedError(Refusal.NOT_RESET, 'the vehicle has no start yet; call reset first')
+        return self._request
+
+    def _due(self, hertz: float) -> bool:
+        return self._ticks % round(1.0 / (hertz * TIMING.tick)) == 0
+
+    def _range_down(self, state: VehicleState) -> float:
+        x, y, z = state.pose.position
+        dx, dy, dz = (float(v) for v in -state.pose.rotation[:, 2])
+        return float(cast_ray(x, y, z, dx, dy, dz, ALTIMETER_REACH_M, *self._field.arrays))
+
+    def _estimated(self, state: VehicleState) -> NavigationState:
+        request = self._need_reset()
+        estimate = self._navigation.update(state, self._altitude)
+        return replace(
+            estimate, stamp=self.clock, pose=request.shift.to_odom(estimate.pose)
+        )
+
+    def _imu(self) -> ImuSample:
+        """Return the last IMU sample with its orientation in odom."""
+        sample, request = self._navigation.imu(), self._need_reset()
+        turned = request.shift.to_odom(Pose(quaternion=sample.orientation))
+        return replace(sample, orientation=turned.quaternion)
+
+    def _end_reason(self, state: VehicleState, request: ResetRequest) -> EndReason | None:
+        """Return why the maneuver, or an idle episode, ends on this tick."""
+        reason: EndReason | None = None
+        if self._ended is not None:
+            return None
+        if not request.bounds.contains(state.pose.position):
+            self._monitor.count_boundary()
+            reason = self._ended = EndReason.BOUNDS
+        elif request.profile.battery_ends and state.battery <= 0.0:
+            reason = self._ended = EndReason.BATTERY
+        elif self.clock >= request.t_max - TIMING.tick / 2:
+            reason = self._ended = EndReason.TIME
+        elif self._busy and self.clock >= self._t_stop - TIMING.tick / 2:
+            reason = EndReason.COMPLETED
+        return reason
+
+    def _finish(self, reason: EndReason) -> ManeuverResult:
+        if self._busy:
+            result = self._executor.finish(self._estimate, reason)
+        else:
+            result = ManeuverResult(
+                action=Action.HOLD,
+                requested=0.0,
+                applied=0.0,
+                saturated=False,
+                end_reason=reason,
+                t_start=self.clock,
+                t_end=self.clock,
+            )
+        self._busy = False
+        assert self.observation is not None
+        self._close_step(index=self.observation.index + 1)
+        return replace(result, t_end=self.clock)
+
+    def _close_step(self, index: int) -> None:
+        """Take the observation and put together the truth of the step that it closes."""
+        state = self._dynamics.vehicle()
+        if abs(self._trajectory[-1][0] - self.clock) > 1e-9 if self._trajectory else True:
+            self._trajectory.append(_row(state))
+        self.observation, truth = self._observe(index, index)
+        tally = self._monitor.take()
+        self.truth = replace(
+            truth,
+            trajectory=np.array(self._trajectory),
+            contacts=tally.contacts,
+            standoff_events=tally.standoff_events,
+            standoff_seconds=tally.standoff_seconds,
+            boundary_events=tally.boundary_events,
+        )
+        self._trajectory = []
+
+    def _observe(self, index: int, noise_index: int) -> tuple[Observation, StepTruth]:
+        state = self._dynamics.vehicle()
+        reading = self._sensors.observe(
+            pose=state.pose, index=noise_index, lamp_level=self.lamp_level
+        )
+        observation = Observation(
+            index=index,
+            stamp=self.clock,
+            navigation=self._estimate,
+            cameras=reading.cameras,
+            sonars=reading.sonars,
+            sonar_geometry={s.direction: s for s in self.sonars if s.direction in reading.sonars},
+        )
+        truth = StepTruth(
+            index=index,
+            stamp=self.clock,
+            pose=state.pose,
+            trajectory=np.zeros((0, 8)),
+            sightings=reading.sightings,
+            image_hashes=reading.image_hashes,
+        )
+        return observation, truth
+
+
+def _row(state: VehicleState) -> Array:
+    return np.array([round(state.time, 6), *state.pose.position, *state.pose.quaternion])
+
+
+def _resized(spec: CameraSpec, size: int | None) -> CameraSpec:
+    return spec if size is None else replace(spec, width=size, height=size)
+
+
+def _optics(water: Water) -> WaterOptics:
+    """Return the optics of a water; without a visibility of its own, the model's default."""
+    optics = WaterOptics(
+        jerlov=water.jerlov,
+        light_lux=water.light_lux,
+        depth_offset=water.depth_offset,
+        lamps=1.0 if water.lamps else 0.0,
+    )
+    return optics if water.visibility is None else replace(optics, visibility=water.visibility)
+
+
+def _current(profile: Profile, seed: int) -> Current:
+    """Return the current of a profile; what the profile leaves open is drawn from the seed."""
+    spec, random = profile.current, generator(seed, 'current')
+    heading = float(random.uniform(-math.pi, math.pi))
+    phase = float(random.uniform(0.0, 2.0 * math.pi))
+    return Current(
+        speed=spec.speed,
+        heading=heading if spec.direction_deg is None else math.radians(spec.direction_deg),
+        veer=math.radians(spec.depth_veer_deg_per_m),
+        swing=math.radians(spec.veer_deg),
+        period=spec.veer_period_s,
+        phase=phase,
+    )
