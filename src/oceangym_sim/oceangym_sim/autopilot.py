@@ -11,7 +11,7 @@ import numpy as np
 from oceangym_core.geometry import Array, Pose
 from oceangym_sim import thrusters
 from oceangym_sim.allocation import Allocator
-from oceangym_sim.autopilot_kernel import control
+from oceangym_sim.autopilot_kernel import control, drive
 from oceangym_sim.environment import Environment
 from oceangym_sim.vehicle import VehicleParameters
 
@@ -129,9 +129,11 @@ class Autopilot:
             matrix=parameters.thruster_matrix, limits=thrusters.thrust_limits(voltage)
         )
         self._voltage = voltage
+        self._scales = _scales(voltage)
         self._lead = lead
         self._lag = np.maximum([t.lag for t in parameters.thrusters], 1e-6)
         self._expected = np.zeros(count)
+        self._tick, self._share = 0.0, np.zeros(count)
         self._memory = np.zeros(6)
         self._reference = np.zeros(12)
         self._pose, self._velocity = np.zeros(7), np.zeros(6)
@@ -149,6 +151,7 @@ class Autopilot:
         if abs(voltage - self._voltage) > 0.05:
             self._voltage = voltage
             self._allocator.set_limits(thrusters.thrust_limits(voltage))
+            self._scales = _scales(voltage)
 
     def update(self, estimate: Estimate, reference: Reference, dt: float) -> Array:
         """Return the throttles (T,) -1..1 for the next `dt` [s]; `thrust` holds them in newtons.
@@ -162,17 +165,30 @@ class Autopilot:
         self._pose[:3], self._pose[3:] = estimate.pose.position, estimate.pose.quaternion
         self._velocity[:3] = estimate.linear_velocity
         self._velocity[3:] = estimate.angular_velocity
-        total = float(self._pose.sum() + self._velocity.sum() + r.sum())
-        if not math.isfinite(total):
+        throttle = np.zeros(len(self.thrust))
+        if not math.isfinite(float(self._pose.sum() + self._velocity.sum() + r.sum())):
             self.thrust[:] = 0.0
-            return np.zeros_like(self.thrust)
+            return throttle
         a = self._allocator
         control(
             self._pose, self._velocity, r, self._memory, self._gains, self._mass, self._linear,
             self._quadratic, self._trim, a.inverse, a.null, a.low, a.high, dt, self.thrust,
             self.wrench, self.served,
         )  # fmt: skip
-        wanted = self.thrust + self._lead * (self.thrust - self._expected)
-        np.clip(wanted, a.low, a.high, out=wanted)
-        self._expected += (wanted - self._expected) * -np.expm1(-dt / self._lag)
-        return thrusters.throttle_for(wanted, self._voltage)
+        drive(
+            self.thrust, self._expected, self._follow(dt), self._lead, a.low, a.high,
+            thrusters.CURVE_16V, self._scales, throttle,
+        )  # fmt: skip
+        return throttle
+
+    def _follow(self, dt: float) -> Array:
+        """Return the share of a change that each thruster makes within `dt`."""
+        if self._tick != dt:
+            self._tick = dt
+            self._share = -np.expm1(-dt / self._lag)
+        return self._share
+
+
+def _scales(voltage: float) -> Array:
+    scale = thrusters.voltage_scale(voltage)
+    return np.array([scale.forward, scale.reverse, scale.dead_band])

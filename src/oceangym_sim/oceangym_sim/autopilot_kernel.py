@@ -13,6 +13,7 @@ from oceangym_core.geometry import Array
 _PRIORITY = ((3, 4), (2, 2), (5, 5), (0, 1))
 _NULL_REACH = 40.0  # N of thrust that may be shifted without changing the wrench
 _NULL_ITERATIONS = 24
+_DEAD_BAND_16V = 28.0  # us
 _SLOPE_FLOOR = 40.0  # N s/m: keeps the learned current calm where drag has no slope
 
 
@@ -207,3 +208,53 @@ def control(
         memory[i] = min(max(memory[i] - dt * step[i] / slope, -gains[7]), gains[7])
     for i in range(3):
         memory[3 + i] = min(max(memory[3 + i] + dt * step[3 + i], -gains[9]), gains[9])
+
+
+@nb.njit(cache=True)
+def drive(
+    thrust: Array,
+    expected: Array,
+    follow: Array,
+    lead: float,
+    low: Array,
+    high: Array,
+    curve: Array,
+    scales: Array,
+    throttle: Array,
+) -> None:
+    """Fill the throttles -1..1 that give thrusts, with part of the thrusters' lag driven out.
+
+    Args:
+        thrust: (T,) wanted [N].
+        expected: (T,) what the thrusters are believed to give [N]; updated.
+        follow: (T,) share of a change that a thruster makes within the tick.
+        lead: Share of the expected shortfall that is added.
+        low, high: Thrust limits [N].
+        curve: Thrust at 16 V for each microsecond of pulse width from full reverse to full forward.
+        scales: Forward and reverse thrust factors and half dead band [us] at the supply voltage.
+        throttle: Filled.
+    """
+    middle = (curve.shape[0] - 1) // 2
+    stretch = (middle - scales[2]) / (middle - _DEAD_BAND_16V)
+    for i in range(thrust.shape[0]):
+        wanted = thrust[i] + lead * (thrust[i] - expected[i])
+        wanted = min(max(wanted, low[i]), high[i])
+        expected[i] += (wanted - expected[i]) * follow[i]
+        ahead = wanted > 0
+        at_16v = abs(wanted) / (scales[0] if ahead else scales[1])
+        if at_16v < 1e-9:
+            throttle[i] = 0.0
+            continue
+        # Bisect the monotone curve, from the dead band's edge to full throttle.
+        sign = 1 if ahead else -1
+        near, far = int(_DEAD_BAND_16V), middle
+        while far - near > 1:
+            half = (near + far) // 2
+            if abs(curve[middle + sign * half]) > at_16v:
+                far = half
+            else:
+                near = half
+        below, above = abs(curve[middle + sign * near]), abs(curve[middle + sign * far])
+        part = min((at_16v - below) / (above - below), 1.0)
+        pulse = scales[2] + (near + part - _DEAD_BAND_16V) * stretch
+        throttle[i] = sign * min(pulse / middle, 1.0)

@@ -219,13 +219,15 @@ class Dynamics:
     def vehicle(self, index: int = 0) -> VehicleState:
         """Return a copy of one vehicle's state."""
         row = self.state[index].copy()
+        x, y, z, qx, qy, qz, qw = row[0:7].tolist()
+        used = float(row[kernel.ENERGY]) / self.parameters.battery.capacity
         return VehicleState(
             time=self.time,
-            pose=Pose.of(row[0:3], row[3:7]),
+            pose=Pose((x, y, z), (qx, qy, qz, qw)),
             linear_velocity=row[7:10],
             angular_velocity=row[10:13],
             thrust=row[kernel.THRUST :],
-            battery=float(self.battery[index]),
+            battery=min(max(1.0 - used, 0.0), 1.0),
         )
 
     def energy(self, index: int = 0) -> float:

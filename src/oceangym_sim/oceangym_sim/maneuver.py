@@ -10,7 +10,7 @@ import numpy as np
 
 from oceangym_core.contract import Action, default_magnitude, EndReason, ROTATIONS, unit_motion
 from oceangym_core.errors import OceanGymError
-from oceangym_core.geometry import Array, euler_from_quaternion, wrap_angle
+from oceangym_core.geometry import Array, wrap_angle
 from oceangym_core.observation import ManeuverResult
 from oceangym_sim.autopilot import Autopilot, Estimate, Reference
 
@@ -289,7 +289,8 @@ class ManeuverExecutor:
 
 
 def _heading(estimate: Estimate) -> float:
-    return euler_from_quaternion(estimate.pose.quaternion)[2]
+    x, y, z, w = estimate.pose.quaternion
+    return math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
 def _reference(
