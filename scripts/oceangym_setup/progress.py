@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 import subprocess
@@ -123,13 +123,21 @@ def run_logged(
         return
     text = '\n'.join(tail)
     remedy = next((fix for sign, fix in remedies.items() if sign in text), default_remedy)
-    shown_tail = [line for line in tail if line][-12:]
     raise SetupError(
-        f'{shown.name} failed (exit code {code}); the last lines were:\n    '
-        + '\n    '.join(shown_tail),
+        f'{shown.name} failed (exit code {code}):\n    ' + '\n    '.join(telling_lines(tail)),
         remedy,
         log,
     )
+
+
+def telling_lines(output: Iterable[str]) -> list[str]:
+    """Pick what a reader needs of a failed command: its first error and its end."""
+    lines = [line for line in output if line.strip()]
+    first = next((i for i, line in enumerate(lines) if 'error' in line.lower()), len(lines))
+    end = max(len(lines) - 4, 0)
+    if first >= end:
+        return lines[min(first, max(len(lines) - 10, 0)) :]
+    return [*lines[first : min(first + 8, end)], '...', *lines[end:]]
 
 
 def say(text: str) -> None:

@@ -45,7 +45,15 @@ _BUILD_TOOLS = ('setuptools==', 'wheel==', 'packaging==')
 def venv_key(workspace: Workspace) -> str:
     """Identify interpreter and place; a venv made for others is made anew."""
     version = '.'.join(map(str, sys.version_info[:3]))
-    return digest([sys.executable, sys.base_prefix, version, str(workspace.venv)])
+    return digest([sys.base_prefix, version, str(workspace.venv)])
+
+
+def interpreter() -> str:
+    """Return the Python beneath any virtual environment that is active now.
+
+    Set-up may be started from inside a virtual environment, its own included.
+    """
+    return getattr(sys, '_base_executable', None) or sys.executable
 
 
 def install_key(workspace: Workspace) -> str:
@@ -75,13 +83,15 @@ def _create(workspace: Workspace, env: Mapping[str, str]) -> None:
         flags = ['--system-site-packages'] if workspace.native else []
         run_logged(
             shown,
-            [sys.executable, '-m', 'venv', *flags, workspace.venv],
+            [interpreter(), '-m', 'venv', *flags, workspace.venv],
             log=workspace.logs / 'venv.log',
             env=env,
             cwd=workspace.root,
             remedies=_PIP_REMEDIES,
             default_remedy='Debian, Ubuntu: sudo apt-get install python3-venv',
         )
+        # The next start takes the same Python, whatever comes first in PATH by then.
+        (workspace.root / '.oceangym' / 'python').write_text(interpreter(), encoding='utf-8')
         workspace.mark_done('venv', key)
 
 

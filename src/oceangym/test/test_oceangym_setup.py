@@ -15,7 +15,7 @@ import pytest
 from oceangym_setup import build, cmake_prefix, doctor, environment, llvm, preflight, testing, venv
 from oceangym_setup.cli import main, VERBS, workspace_here
 from oceangym_setup.errors import SetupError
-from oceangym_setup.progress import run_logged, Step
+from oceangym_setup.progress import run_logged, Step, telling_lines
 from oceangym_setup.workspace import digest, PACKAGES, Workspace
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -249,6 +249,24 @@ def test_failed_command_shows_its_end_its_log_and_the_fitting_remedy(tmp_path):
     assert 'free some space' in text
     assert str(log) in text
     assert 'xxxxxxxxxx' in log.read_text(encoding='utf-8')
+
+
+def test_of_a_long_failure_the_first_error_and_the_end_are_shown():
+    output = [f'step {i}' for i in range(100)]
+    output[40] = 'CMake Error: no such file'
+    picked = telling_lines(output)
+    assert picked[0] == 'CMake Error: no such file'
+    assert picked[-1] == 'step 99'
+    assert len(picked) <= 13
+    assert telling_lines(['a', '', 'b']) == ['a', 'b']
+
+
+def test_set_up_from_inside_its_own_environment_keeps_that_environment(workspace, monkeypatch):
+    key = venv.venv_key(workspace)
+    monkeypatch.setattr(sys, 'prefix', str(workspace.venv))
+    monkeypatch.setattr(sys, 'executable', str(workspace.python))
+    assert venv.venv_key(workspace) == key
+    assert venv.interpreter() != str(workspace.python)
 
 
 def test_command_that_does_not_exist_is_a_message(tmp_path):
