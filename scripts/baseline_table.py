@@ -28,7 +28,7 @@ def main() -> int:
 
     def report(cell: Cell) -> None:
         print(
-            f'{cell.agent:10s} {cell.alias:7s} {cell.start:7s} {cell.scores} {cell.end_reason} '
+            f'{cell.agent:10s} {cell.alias:7s} {cell.start:7s} {cell.scores} {cell.ending} '
             f'{cell.decisions} decisions, {cell.collisions} collisions',
             file=sys.stderr,
             flush=True,

@@ -32,7 +32,7 @@ class Cell:
     water: str
     start: str
     scores: dict[str, float | None]
-    end_reason: str
+    ending: str
     decisions: int
     collisions: int
 
@@ -86,8 +86,8 @@ def _cell(options: RunOptions, alias: str, score: dict[str, Any], decisions: int
         task=options.task,
         water=options.water,
         start=options.start,
-        scores={name: score['scores'][name]['value'] for name in SCORERS},
-        end_reason=score['end_reason'],
+        scores={name: score['scorers'][name]['score'] for name in SCORERS},
+        ending=score['ending'],
         decisions=decisions,
         collisions=score['safety']['collisions'],
     )

@@ -26,13 +26,13 @@ class EpisodeOutcome:
     decisions: int
 
 
-def goal_view(manager: TaskManager) -> GoalView:
+def goal_view(manager: TaskManager, briefing: str) -> GoalView:
     """Return the goal as an agent sees it."""
-    goal = manager.goal()
+    goal = manager.goal(briefing)
     return GoalView(
         task_id=goal.task_id,
         instruction=goal.instruction,
-        target_label=goal.target_name,
+        target_label=goal.target_label,
         target_description=goal.target_description,
         reference_image=Path(goal.reference_image) if goal.reference_image else None,
         bounds=goal.bounds_polygon,
@@ -82,7 +82,7 @@ def run_episode(
     )
     directory = None if results_dir is None else new_run_directory(results_dir, run_id)
     writer = RunWriter(directory, info, clock=clock)
-    manager = TaskManager(task=setup.task, options=options, info=info, writer=writer)
+    manager = TaskManager(task=setup.task, info=info, writer=writer)
     try:
         _fly(setup, simulator, manager, agent, on_step)
     except KeyboardInterrupt:
@@ -110,8 +110,8 @@ def _fly(
     observation = simulator.reset(ResetRequest.of(setup))
     truth = simulator.truth
     manager.begin(observation.navigation, truth)
-    agent.begin(goal_view(manager), privilege if agent.privileged else None)
-    while manager.state == 'running':
+    agent.begin(goal_view(manager, setup.water.briefing), privilege if agent.privileged else None)
+    while not manager.episode_over:
         status = manager.status(observation.stamp)
         turn = agent.decide(
             observation,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision
+from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.episode import Episode, RecordedDecision, RecordedReport
 from oceangym_core.observation import Observation, StepTruth
-from oceangym_core.record import load_episode
+from oceangym_core.record_reader import load_episode
 
 
 class ReplayAgent:
@@ -17,11 +19,10 @@ class ReplayAgent:
     privileged = False
 
     def __init__(self, *, run: Path) -> None:
-        self._episode = load_episode(run)
+        self._turns = recorded_turns(load_episode(run))
 
     def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
-        """Index the record by observation."""
-        self._turns = recorded_turns(self._episode)
+        """Start an episode."""
 
     def decide(
         self, observation: Observation, status: StatusView, truth: StepTruth | None = None
@@ -31,3 +32,35 @@ class ReplayAgent:
         if turn is None:
             return Turn(decision=Decision(index=observation.index, action=Action.STOP))
         return turn
+
+
+def recorded_turns(episode: Episode) -> dict[int, Turn]:
+    """Return the turn taken on each observation; a step's line holds what led to it."""
+    turns = {
+        step.index - 1: _turn(step.index - 1, step.decision, step.reports)
+        for step in episode.steps
+        if step.decision is not None
+    }
+    if episode.last_decision is not None:
+        last = episode.steps[-1].index
+        turns[last] = _turn(last, episode.last_decision, episode.last_reports)
+    return turns
+
+
+def _turn(index: int, decision: RecordedDecision, reports: Iterable[RecordedReport]) -> Turn:
+    return Turn(
+        decision=Decision(index=index, action=decision.action, magnitude=decision.magnitude),
+        reports=tuple(
+            FindReport(
+                label=r.label,
+                position=r.position,
+                sigma=r.sigma,
+                sensor=r.sensor,
+                direction=r.direction,
+                observation_index=r.observation_index,
+                stamp=r.stamp,
+            )
+            for r in reports
+            if r.accepted
+        ),
+    )
