@@ -69,20 +69,21 @@ def option_parameters(options: RunOptions) -> dict[str, Parameter]:
 
 
 def process_specs(
-    options: RunOptions, *, run_directory: Path, autostart: bool = True
+    options: RunOptions, *, run_directory: Path, world: Path, autostart: bool = True
 ) -> tuple[ProcessSpec, ...]:
     """Return what has to run, in the order of starting; any order works.
 
     Args:
         options: Of the run.
         run_directory: Where record, bag and logs go.
+        world: World file (SDF).
         autostart: Whether one episode is run at once and ends the run; else episodes are asked for
             with the action ``task/run``.
 
     Raises:
         OceanGymError: The backend is not part of this installation.
     """
-    common = {**option_parameters(options), 'use_sim_time': True}
+    common = {**option_parameters(options), 'use_sim_time': True, 'world': str(world)}
     specs = [_backend(options, common)]
     waits_for: list[str] = []
     if options.record != 'false':

@@ -21,12 +21,14 @@ from oceangym.domain import DomainLease
 from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
 from oceangym.supervisor import Outcome, Supervisor
+from oceangym.world_files import world_file
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one episode and return its exit code."""
     options = parse_ros_arguments(arguments)
     _check_prerequisites(options)
+    world = world_file(options)
     run_id = run_id_for(options, datetime.now(timezone.utc))
     directory = new_run_directory(Path(options.results_dir), run_id).resolve()
     console = Console(stderr=True, soft_wrap=True)
@@ -39,7 +41,7 @@ def run_command(arguments: Sequence[str]) -> int:
             markup=False,
             highlight=False,
         )
-        outcome = _supervise(options, directory, domain_id, console)
+        outcome = _supervise(options, directory, world, domain_id, console)
     if outcome.message:
         console.print(f'error: {outcome.message}', markup=False, highlight=False)
     return _report(outcome, directory)
@@ -53,7 +55,7 @@ def _supervise(options: RunOptions, directory: Path, domain_id: int, console: Co
     )
     with view:
         supervisor = Supervisor(
-            process_specs(options, run_directory=directory),
+            process_specs(options, run_directory=directory, world=world),
             directory=directory,
             environment=process_environment(os.environ, domain_id=domain_id),
             on_poll=view.poll,

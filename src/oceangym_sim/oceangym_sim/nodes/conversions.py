@@ -128,16 +128,25 @@ def sonar_info_message(sonar: SonarSpec, *, stamp: float) -> SonarInfo:
     )
 
 
-def odometry_message(navigation: NavigationState, *, frame: str = 'odom') -> Odometry:
-    """Return a navigation state with its covariances."""
+# What is claimed of attitude and velocity beside the position's own sigma, as variances.
+_ATTITUDE_VARIANCE = (1e-4, 1e-4, 1e-3)  # roll, pitch, yaw [rad2]
+_TWIST_VARIANCE = (1e-4, 1e-4, 1e-4, 1e-5, 1e-5, 1e-5)  # [m2/s2], [rad2/s2]
+# Filters reject a zero variance.
+_SMALLEST_SIGMA_M = 1e-3
+
+
+def odometry_message(
+    navigation: NavigationState, *, frame: str = 'odom', exact: bool = False
+) -> Odometry:
+    """Return a navigation state with its covariances; those of an exact one are zero."""
     message = Odometry(header=header_of(navigation.stamp, frame), child_frame_id='base_link')
     message.pose.pose = pose_message(navigation.pose)
-    message.pose.covariance = _diagonal(
-        [max(s, 1e-3) ** 2 for s in navigation.position_sigma] + [1e-4, 1e-4, 1e-3]
-    )
     message.twist.twist.linear = vector_message(navigation.linear_velocity)
     message.twist.twist.angular = vector_message(navigation.angular_velocity)
-    message.twist.covariance = _diagonal([1e-4] * 3 + [1e-5] * 3)
+    if not exact:
+        sigmas = (max(s, _SMALLEST_SIGMA_M) for s in navigation.position_sigma)
+        message.pose.covariance = _diagonal([*(s**2 for s in sigmas), *_ATTITUDE_VARIANCE])
+        message.twist.covariance = _diagonal(_TWIST_VARIANCE)
     return message
 
 
@@ -201,11 +210,11 @@ def altitude_message(
     )
 
 
-def battery_message(*, stamp: float, charge: float, voltage: float) -> BatteryState:
-    """Return the battery: remaining `charge` 0..1, `voltage` [V]; what is not known is NaN."""
+def battery_message(*, stamp: float, charge: float) -> BatteryState:
+    """Return the battery's remaining charge 0..1; what is not measured is NaN."""
     return BatteryState(
         header=header_of(stamp, 'base_link'),
-        voltage=voltage,
+        voltage=math.nan,
         temperature=math.nan,
         current=math.nan,
         charge=math.nan,

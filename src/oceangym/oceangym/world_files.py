@@ -1,0 +1,26 @@
+"""The world file of a run: shipped, or generated for its seed and kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from oceangym_core.options import RunOptions
+from oceangym_core.tasks import TaskRegistry
+from oceangym_worlds.generate import ensure_world
+
+
+def cache_directory() -> Path:
+    """Return where generated worlds are kept."""
+    base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
+    return Path(base).expanduser() / 'oceangym' / 'worlds'
+
+
+def world_file(options: RunOptions) -> Path:
+    """Return the SDF file of the options' task and world seed, generated on first use.
+
+    Raises:
+        OceanGymError: The world is unknown or cannot be generated.
+    """
+    task = TaskRegistry.load(options.config_dirs).get(options.task)
+    return ensure_world(task.world, options.world_seed, cache_directory())

@@ -1,0 +1,303 @@
+"""Publishes what the simulator brings, topic by topic of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from oceangym_core.geometry import Array
+from oceangym_core.nodes.conversions import (
+    collision_message,
+    header_of,
+    sighting_message,
+    stamp_of,
+    step_truth_message,
+)
+from oceangym_core.nodes.kit import publish_stream
+from oceangym_core.nodes.qos import publisher_qos
+from oceangym_core.observation import ManeuverResult, NavigationState, Observation, StepTruth
+from oceangym_core.streams import (
+    camera_streams,
+    sonar_streams,
+    TRUTH_STREAMS,
+    VEHICLE_STREAMS,
+)
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CompressedImage
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
+from oceangym_msgs.msg import Capabilities, PerceptibleTargets
+from oceangym_sim.dynamics import VehicleState
+from oceangym_sim.nodes.conversions import (
+    altitude_message,
+    battery_message,
+    camera_frame,
+    camera_info_message,
+    dvl_message,
+    imu_message,
+    jpeg_message,
+    mono_message,
+    odometry_message,
+    polar_message,
+    pressure_message,
+    rgb_message,
+    sonar_frame,
+    sonar_info_message,
+    thrusters_message,
+    transform_of,
+)
+from oceangym_sim.nodes.description import (
+    bounds_marker,
+    robot_description,
+    sensor_mounts,
+    static_transforms,
+    target_markers,
+    TrajectoryTrace,
+)
+from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator, TickOutput
+
+SERVICES = ('sim/reset', 'sim/observe')
+# Of the altimeter's beam [rad].
+ALTIMETER_BEAM = 0.1
+
+
+class Publishers:
+    """Every topic that the embedded backend offers.
+
+    Args:
+        node: The publishers' node.
+        simulator: Whose sensors and vehicle are published.
+        mode: ``lockstep`` or ``realtime``.
+    """
+
+    def __init__(self, node: Node, simulator: Simulator, *, mode: str) -> None:
+        self._node = node
+        self._simulator = simulator
+        self._mode = mode
+        self._observation: Observation | None = None
+        self._trace = TrajectoryTrace()
+        images = simulator.options.sensors == 'all'
+        self._cameras = {c.direction: c for c in simulator.cameras} if images else {}
+        self._sonars = {s.direction: s for s in simulator.sonars} if images else {}
+        self._topics: dict[str, Publisher] = {
+            s.name: publish_stream(node, s, watched=s.name == 'capabilities')
+            for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)
+        }
+        for direction in self._cameras:
+            raw, compressed, info = camera_streams(direction)
+            self._topics[raw.name] = publish_stream(node, raw)
+            self._topics[info.name] = publish_stream(node, info)
+            self._topics[compressed.name] = node.create_publisher(
+                CompressedImage,
+                compressed.name,
+                publisher_qos(compressed.delivery),
+                event_callbacks=PublisherEventCallbacks(
+                    matched=self._late_joiner(direction), use_default_callbacks=False
+                ),
+            )
+        for direction in self._sonars:
+            for s in sonar_streams(direction):
+                self._topics[s.name] = publish_stream(node, s)
+
+    def _late_joiner(self, direction: str) -> Callable[[Any], None]:
+        """JPEGs are made only for subscribers: one that comes later is served at once."""
+
+        def matched(status: Any) -> None:
+            if status.current_count_change > 0 and self._observation is not None:
+                self._compressed(self._observation, direction)
+
+        return matched
+
+    def introduce(self) -> None:
+        """Publish what does not change: capabilities, frames and the vehicle's description."""
+        mounts = sensor_mounts(self._simulator.cameras, self._simulator.sonars)
+        self._topics['/tf_static'].publish(TFMessage(transforms=static_transforms(mounts)))
+        self._topics['robot_description'].publish(
+            String(data=robot_description(self._simulator.vehicle.name, mounts))
+        )
+        self._topics['capabilities'].publish(
+            Capabilities(
+                header=header_of(0.0, 'base_link'),
+                backend='embedded',
+                mode=self._mode,
+                cameras=list(self._cameras),
+                sonars=list(self._sonars),
+                streams=[s.name for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)],
+                services=list(SERVICES),
+            )
+        )
+
+    def clock(self) -> None:
+        """Publish the simulation time."""
+        self._topics['/clock'].publish(Clock(clock=stamp_of(self._simulator.clock)))
+
+    def begin(self) -> None:
+        """Publish what belongs to one episode: bounds, targets, frames under truth, sonar geometry."""
+        request = self._simulator.request
+        assert request is not None
+        self._trace = TrajectoryTrace()
+        self._topics['bounds'].publish(bounds_marker(request.bounds, request.shift))
+        anchors = [self._simulator.world.anchor(name) for name in request.targets]
+        self._topics['truth/markers'].publish(target_markers(anchors))
+        shift = transform_of(request.shift.pose, stamp=0.0, parent='map', child='odom')
+        self._topics['truth/tf'].publish(TFMessage(transforms=[shift]))
+        for direction, sonar in self._sonars.items():
+            info = sonar_info_message(sonar, stamp=self._simulator.clock)
+            self._topics[f'sonar/{direction}/info'].publish(info)
+
+    def tick(self, output: TickOutput) -> None:
+        """Publish what one tick brought."""
+        stamp = output.stamp
+        self.clock()
+        if (imu := output.imu) is not None:
+            self._topics['imu'].publish(
+                imu_message(
+                    stamp=stamp,
+                    orientation=imu.orientation,
+                    angular_velocity=imu.angular_velocity,
+                    acceleration=imu.linear_acceleration,
+                    orientation_sigma=imu.orientation_sigma,
+                    gyro_sigma=imu.angular_velocity_sigma,
+                    acceleration_sigma=imu.linear_acceleration_sigma,
+                )
+            )
+        if output.navigation is not None:
+            self._navigation(output.navigation)
+        if (dvl := output.dvl) is not None:
+            self._topics['dvl'].publish(
+                dvl_message(stamp=stamp, velocity=dvl.velocity, sigma=dvl.sigma)
+            )
+        if (pressure := output.pressure) is not None:
+            self._topics['pressure'].publish(
+                pressure_message(stamp=stamp, pascal=pressure.pressure, sigma=pressure.sigma)
+            )
+        if output.altitude is not None:
+            self._altitude(stamp, output.altitude)
+        if output.battery is not None:
+            self._battery(stamp, output.battery)
+        if output.thrust is not None:
+            names = [thruster.name for thruster in self._simulator.vehicle.thrusters]
+            self._topics['thrusters'].publish(
+                thrusters_message(stamp=stamp, names=names, thrust=output.thrust.tolist())
+            )
+        if output.truth is not None:
+            self._truth_odometry(output.truth, stamp)
+        for contact in output.contacts:
+            self._topics['truth/collisions'].publish(collision_message(contact))
+
+    def instant(self, observation: Observation, *, done: Iterable[str] = ()) -> None:
+        """Publish an observation: every image and, with the same stamp, the navigation.
+
+        Args:
+            observation: The instant.
+            done: Navigation streams that this instant's tick has brought already.
+        """
+        self._observation = observation
+        navigation, stamp = observation.navigation, observation.stamp
+        if 'odometry' not in done:
+            self._navigation(navigation)
+        if 'altitude' not in done:
+            self._altitude(stamp, navigation.altitude)
+        if 'battery' not in done:
+            self._battery(stamp, navigation.battery)
+        self._topics['trajectory'].publish(self._trace.message(stamp))
+        for direction, image in observation.cameras.items():
+            frame = camera_frame(direction)
+            raw, compressed, info = (s.name for s in camera_streams(direction))
+            self._topics[raw].publish(rgb_message(image, stamp=stamp, frame=frame))
+            self._topics[info].publish(camera_info_message(self._cameras[direction], stamp=stamp))
+            if self._topics[compressed].get_subscription_count():
+                self._compressed(observation, direction)
+        for direction, ping in observation.sonars.items():
+            frame = sonar_frame(direction)
+            polar, fan, _ = (s.name for s in sonar_streams(direction))
+            self._topics[polar].publish(polar_message(ping.polar, stamp=stamp, frame=frame))
+            self._topics[fan].publish(mono_message(ping.fan, stamp=stamp, frame=frame))
+
+    def step(
+        self, truth: StepTruth, navigation: NavigationState, maneuver: ManeuverResult | None
+    ) -> None:
+        """Publish what only a simulator knows about a step."""
+        self._topics['truth/perceptible'].publish(
+            PerceptibleTargets(
+                header=header_of(truth.stamp, 'map'),
+                step=truth.index,
+                targets=[sighting_message(s) for s in truth.sightings],
+            )
+        )
+        self._topics['truth/step'].publish(step_truth_message(truth, navigation, maneuver))
+
+    def diagnostics(self, message: Any) -> None:
+        """Publish the backend's health."""
+        self._topics['/diagnostics'].publish(message)
+
+    def truth_now(self) -> None:
+        """Publish the true pose of the current instant."""
+        self._truth_odometry(self._simulator.state, self._simulator.clock)
+
+    def _compressed(self, observation: Observation, direction: str) -> None:
+        if direction in observation.cameras:
+            self._topics[camera_streams(direction)[1].name].publish(
+                jpeg_message(
+                    observation.cameras[direction],
+                    stamp=observation.stamp,
+                    frame=camera_frame(direction),
+                )
+            )
+
+    def _navigation(self, navigation: NavigationState) -> None:
+        self._trace.add(navigation)
+        self._topics['odometry'].publish(odometry_message(navigation))
+        self._topics['/tf'].publish(
+            TFMessage(
+                transforms=[
+                    transform_of(
+                        navigation.pose,
+                        stamp=navigation.stamp,
+                        parent='odom',
+                        child='base_link',
+                    )
+                ]
+            )
+        )
+
+    def _altitude(self, stamp: float, altitude: float) -> None:
+        self._topics['altitude'].publish(
+            altitude_message(
+                stamp=stamp,
+                altitude=altitude,
+                range_min=0.1,
+                range_max=ALTIMETER_REACH_M,
+                beam_width=ALTIMETER_BEAM,
+            )
+        )
+
+    def _battery(self, stamp: float, charge: float) -> None:
+        self._topics['battery'].publish(battery_message(stamp=stamp, charge=charge))
+
+    def _truth_odometry(self, state: VehicleState, stamp: float) -> None:
+        """Publish the true state."""
+        message = odometry_message(
+            NavigationState(
+                stamp=stamp,
+                pose=state.pose,
+                linear_velocity=_triple(state.linear_velocity),
+                angular_velocity=_triple(state.angular_velocity),
+                position_sigma=(0.0, 0.0, 0.0),
+                depth=-state.pose.position[2],
+                altitude=0.0,
+                battery=state.battery,
+            ),
+            frame='map',
+            exact=True,
+        )
+        self._topics['truth/odometry'].publish(message)
+
+
+def _triple(vector: Array) -> tuple[float, float, float]:
+    x, y, z = (float(v) for v in vector)
+    return x, y, z

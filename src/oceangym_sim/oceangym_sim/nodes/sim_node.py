@@ -1,0 +1,318 @@
+"""The embedded backend of the contract: one vehicle, simulated."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+import sys
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from geometry_msgs.msg import TwistStamped
+from oceangym_core.contract import Action, EndReason, Timing
+from oceangym_core.errors import OceanGymError
+from oceangym_core.frames import FrameShift
+from oceangym_core.nodes.conversions import header_of, magnitude_of, pose_of_message, stamp_of
+from oceangym_core.nodes.kit import ContractNode, declare, declare_options, read_stream, run_node
+from oceangym_core.observation import ManeuverResult
+from oceangym_core.streams import stream
+from oceangym_core.tasks import TaskRegistry
+from oceangym_core.waters import load_profile, load_water
+from oceangym_core.world import Bounds, load_world, world_path
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.task import Future
+from std_msgs.msg import Float32
+
+from oceangym_msgs.action import Maneuver
+from oceangym_msgs.srv import Observe, Reset
+from oceangym_sim.nodes.publishers import Publishers
+from oceangym_sim.simulator import (
+    RefusedError,
+    ResetRequest,
+    Simulator,
+    SimulatorOptions,
+    TickOutput,
+)
+
+TICK_S = Timing().tick
+# Ticks between two looks at services and cancel requests: half a second of simulation time.
+TICKS_PER_SLICE = 10
+FROZEN_CLOCK_S = 0.1
+REALTIME_IMAGES_S = 1.0
+# A simulation that cannot keep up slows down instead of running after its own lag.
+MAX_LAG_S = 0.5
+
+
+class SimNode(ContractNode):
+    """Ticks the simulator between callbacks: all is done in one thread, in a fixed order."""
+
+    def __init__(self) -> None:
+        super().__init__('simulator')
+        options = declare_options(self)
+        world = str(declare(self, 'world', '', "World file; '': the task's."))
+        image_size = int(
+            declare(self, 'image_size', 0, "Side of camera images [px]; 0: the vehicle's own.")  # type: ignore[call-overload]
+        )
+        self._options = options
+        task = TaskRegistry.load(options.config_dirs).get(options.task)
+        self._simulator = Simulator(
+            world=load_world(Path(world) if world else world_path(task.world)),
+            options=SimulatorOptions(
+                water=load_water(options.water, options.config_dirs),
+                sensors=options.resolved_sensors,
+                device=options.device,
+                image_size=image_size or None,
+            ),
+        )
+        self._lockstep = options.mode == 'lockstep'
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
+        self._out = Publishers(self, self._simulator, mode=options.mode)
+        self._goal: ServerGoalHandle | None = None
+        self._landed: Future | None = None
+        self._next_tick: float | None = None
+        self._next_images = math.inf
+        self._next_feedback = 0.0
+
+        self.create_service(Reset, 'sim/reset', self._on_reset)
+        self.create_service(Observe, 'sim/observe', self._on_observe)
+        read_stream(self, stream('cmd_vel'), self._on_velocity)
+        read_stream(self, stream('lights'), self._on_lights)
+        self._server = ActionServer(
+            self,
+            Maneuver,
+            'maneuver',
+            self._execute,
+            cancel_callback=lambda handle: CancelResponse.ACCEPT,
+        )
+        self.create_timer(FROZEN_CLOCK_S, self._keep_clock, clock=self._wall)
+        self.create_timer(1.0, self._diagnose, clock=self._wall)
+        self._out.introduce()
+
+    # -- time -------------------------------------------------------------------------------------
+
+    def work(self) -> float:
+        """Advance simulation time; return how long to wait for callbacks [s]."""
+        if self._goal is not None and self._goal.is_cancel_requested and self._simulator.busy:
+            self._land(self._simulator.preempt(), done=())
+        if self._lockstep:
+            if not self._simulator.busy:
+                return super().work()
+            for _ in range(TICKS_PER_SLICE):
+                if not self._simulator.busy:
+                    break
+                self._tick()
+            return 0.0
+        return self._work_realtime()
+
+    def _work_realtime(self) -> float:
+        """Keep up with wall time times the real-time factor."""
+        if self._next_tick is None or self._simulator.ended is not None:
+            return super().work()
+        now = self._seconds()
+        if now - self._next_tick > MAX_LAG_S:
+            self._next_tick = now
+        while self._next_tick <= now and self._simulator.ended is None:
+            self._tick()
+            self._next_tick += TICK_S / self._options.rtf
+        if self._simulator.clock >= self._next_images and self._simulator.ended is None:
+            self._next_images = self._simulator.clock + REALTIME_IMAGES_S
+            self._out.instant(self._simulator.refresh())
+        return min(max(self._next_tick - self._seconds(), 0.0), FROZEN_CLOCK_S)
+
+    def _tick(self) -> None:
+        output = self._simulator.tick()
+        self._out.tick(output)
+        if output.finished is not None:
+            self._land(output.finished, done=_brought(output))
+        elif self._goal is not None and output.stamp >= self._next_feedback:
+            self._next_feedback = output.stamp + 1.0
+            self._goal.publish_feedback(
+                Maneuver.Feedback(progress=output.progress, applied=output.applied)
+            )
+
+    def _land(self, result: ManeuverResult, done: tuple[str, ...]) -> None:
+        """Publish the instant that a maneuver ended in, then let its result go out."""
+        simulator = self._simulator
+        assert simulator.observation is not None
+        assert simulator.truth is not None
+        self._out.clock()
+        self._out.instant(simulator.observation, done=done)
+        if 'truth' not in done:
+            self._out.truth_now()
+        self._out.step(simulator.truth, simulator.observation.navigation, result)
+        if self._landed is not None:
+            self._landed.set_result(result)
+
+    def _keep_clock(self) -> None:
+        """While time stands still, repeat it for those who have just come."""
+        if self._simulator.request is not None and not self._simulator.busy:
+            self._out.clock()
+
+    # -- requests ---------------------------------------------------------------------------------
+
+    def _on_reset(self, request: Reset.Request, response: Reset.Response) -> Reset.Response:
+        simulator = self._simulator
+        try:
+            profile = load_profile(request.profile, self._options.config_dirs)
+        except OceanGymError as error:
+            response.error_code = Reset.Response.UNKNOWN_PROFILE
+            response.error_msg = str(error)
+            return response
+        low, high = request.lower, request.upper
+        bounds = Bounds(lower=(low.x, low.y, low.z), upper=(high.x, high.y, high.z))
+        if bounds.lower == bounds.upper:
+            bounds = simulator.world.bounds
+        nav = self._options.nav
+        try:
+            observation = simulator.reset(
+                ResetRequest(
+                    start=pose_of_message(request.start),
+                    seed=request.seed,
+                    t_max=request.t_max,
+                    t_interval=request.t_interval,
+                    profile=profile,
+                    bounds=bounds,
+                    navigation=profile.nav if nav == 'auto' else nav,
+                    targets=tuple(request.targets),
+                    shift=FrameShift(*(float(v) for v in request.shift)),
+                )
+            )
+        except RefusedError as error:
+            response.error_code = getattr(Reset.Response, error.code.value)
+            response.error_msg = str(error)
+            return response
+        assert simulator.truth is not None
+        self._out.clock()
+        self._out.begin()
+        self._out.instant(observation)
+        self._out.truth_now()
+        self._out.step(simulator.truth, observation.navigation, None)
+        self._diagnose()
+        self._next_tick = self._seconds()
+        self._next_images = simulator.clock + REALTIME_IMAGES_S
+        response.stamp = stamp_of(observation.stamp)
+        return response
+
+    def _on_observe(
+        self, request: Observe.Request, response: Observe.Response
+    ) -> Observe.Response:
+        observation = self._simulator.observation
+        if observation is None:
+            response.error_code = Observe.Response.NOT_RESET
+            response.error_msg = 'there is no observation yet; call sim/reset first'
+            return response
+        self._out.instant(observation)
+        response.step = observation.index
+        response.stamp = stamp_of(observation.stamp)
+        return response
+
+    async def _execute(self, handle: ServerGoalHandle) -> Maneuver.Result:
+        """Carry one maneuver out; `work` ticks it and `_land` ends it."""
+        goal = handle.request
+        result = Maneuver.Result()
+        if goal.action not in {a.value for a in Action if a is not Action.STOP}:
+            allowed = ', '.join(a.value for a in Action if a is not Action.STOP)
+            return _refuse(
+                handle,
+                Maneuver.Result.UNKNOWN_ACTION,
+                f'unknown action {goal.action!r}; allowed: {allowed}',
+            )
+        try:
+            self._simulator.start_maneuver(Action(goal.action), magnitude_of(goal.magnitude))
+        except RefusedError as error:
+            return _refuse(handle, getattr(Maneuver.Result, error.code.value), str(error))
+        self._goal, self._landed = handle, Future()
+        self._next_feedback = self._simulator.clock
+        flown: ManeuverResult = await self._landed
+        self._goal, self._landed = None, None
+        assert self._simulator.observation is not None
+        result.applied = flown.applied
+        result.saturated = flown.saturated
+        result.end_reason = flown.end_reason.value
+        result.step = self._simulator.observation.index
+        result.t_end = stamp_of(flown.t_end)
+        if flown.end_reason is EndReason.PREEMPTED:
+            result.error_code = Maneuver.Result.PREEMPTED
+            result.error_msg = 'cancelled while running'
+            handle.canceled()
+        else:
+            handle.succeed()
+        return result
+
+    def _on_velocity(self, message: TwistStamped) -> None:
+        if self._lockstep:
+            self.get_logger().warning(
+                'cmd_vel is refused in lockstep mode: send maneuvers, or start with mode:=realtime',
+                throttle_duration_sec=5.0,
+                throttle_time_source_type=self._wall,
+            )
+            return
+        twist = message.twist
+        velocity = (twist.linear.x, twist.linear.y, twist.linear.z)
+        if not all(math.isfinite(v) for v in (*velocity, twist.angular.z)):
+            self.get_logger().warning(f'cmd_vel {velocity} is not finite and is ignored')
+            return
+        try:
+            self._simulator.set_velocity(velocity, twist.angular.z)
+        except RefusedError as error:
+            self.get_logger().warning(f'cmd_vel refused: {error}')
+
+    def _on_lights(self, message: Float32) -> None:
+        if not 0.0 <= message.data <= 1.0:
+            self.get_logger().warning(f'lights {message.data} refused; allowed: 0 .. 1')
+            return
+        self._simulator.lamp_level = float(message.data)
+
+    # -- health -----------------------------------------------------------------------------------
+
+    def _diagnose(self) -> None:
+        request = self._simulator.request
+        values: dict[str, Any] = {
+            'mode': self._options.mode,
+            'sensors': self._options.resolved_sensors,
+            'profile': 'none' if request is None else request.profile.id,
+            'current': 'off' if request is None else f'{request.profile.current.speed:g} m/s',
+            'maneuver': 'running' if self._simulator.busy else 'none',
+            'ended': self._simulator.ended.value if self._simulator.ended else 'no',
+        }
+        status = DiagnosticStatus(
+            level=DiagnosticStatus.OK,
+            name=f'{self.get_fully_qualified_name()}: embedded simulator',
+            message='waiting for a reset' if request is None else 'ok',
+            hardware_id='embedded',
+            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+        )
+        self._out.diagnostics(
+            DiagnosticArray(header=header_of(self._simulator.clock, 'base_link'), status=[status])
+        )
+
+    def _seconds(self) -> float:
+        return self._wall.now().nanoseconds * 1e-9
+
+
+def _refuse(handle: ServerGoalHandle, code: int, message: str) -> Maneuver.Result:
+    handle.abort()
+    return Maneuver.Result(error_code=code, error_msg=message)
+
+
+def _brought(output: TickOutput) -> tuple[str, ...]:
+    """Return the streams of the instant that a tick has published."""
+    found = {
+        'odometry': output.navigation,
+        'altitude': output.altitude,
+        'battery': output.battery,
+        'truth': output.truth,
+    }
+    return tuple(name for name, value in found.items() if value is not None)
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node(SimNode)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
