@@ -47,7 +47,9 @@ def run_command(arguments: Sequence[str]) -> int:
     return _report(outcome, directory)
 
 
-def _supervise(options: RunOptions, directory: Path, domain_id: int, console: Console) -> Outcome:
+def _supervise(
+    options: RunOptions, directory: Path, world: Path, domain_id: int, console: Console
+) -> Outcome:
     task = TaskRegistry.load(options.config_dirs).get(options.task)
     teleop = options.agent == 'teleop'
     view = ProgressView(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from oceangym_core.observation import NavigationState, Observation, SonarPing
+from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 
 Key = tuple[str, str]
 
@@ -65,7 +65,13 @@ class ObservationAssembler:
             sorted('/'.join(k) for k in self._expected if self._stamps.get(k) != stamp_ns)
         )
 
-    def observation(self, *, index: int, navigation: NavigationState) -> Observation:
+    def observation(
+        self,
+        *,
+        index: int,
+        navigation: NavigationState,
+        sonar_geometry: Mapping[str, SonarSpec],
+    ) -> Observation:
         """Return the observation of the instant that is complete."""
         cameras = {d: np.asarray(self._images['camera', d], np.uint8) for d in self.cameras}
         sonars = {
@@ -81,4 +87,5 @@ class ObservationAssembler:
             navigation=navigation,
             cameras=cameras,
             sonars=sonars,
+            sonar_geometry=dict(sonar_geometry),
         )

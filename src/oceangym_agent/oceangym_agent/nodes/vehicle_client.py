@@ -11,9 +11,10 @@ from typing import Any
 
 from nav_msgs.msg import Odometry
 import numpy as np
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
 from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.errors import OceanGymError
+from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import (
     decision_message,
     magnitude_field,
@@ -24,7 +25,7 @@ from oceangym_core.nodes.conversions import (
     step_truth_of,
 )
 from oceangym_core.nodes.kit import publish_stream, read_stream
-from oceangym_core.observation import NavigationState, Observation, StepTruth
+from oceangym_core.observation import NavigationState, Observation, SonarSpec, StepTruth
 from oceangym_core.streams import camera_streams, DECISION, sonar_streams, stream
 from rclpy.action import ActionClient
 from rclpy.node import Node
@@ -34,7 +35,7 @@ from sensor_msgs.msg import BatteryState, Image, Range
 from oceangym_agent.agent import StatusView
 from oceangym_agent.assembly import ObservationAssembler
 from oceangym_msgs.action import Maneuver
-from oceangym_msgs.msg import Capabilities, TaskGoal, TaskState
+from oceangym_msgs.msg import Capabilities, SonarInfo, TaskGoal, TaskState
 from oceangym_msgs.msg import StepTruth as StepTruthMessage
 from oceangym_msgs.srv import ReportFind, StopTask
 
@@ -47,13 +48,11 @@ class VehicleClient:
 
     Args:
         node: Its node, in the vehicle's namespace.
-        agent: Name to publish decisions under.
         truth: Whether this agent is entitled to truth and subscribes to it.
     """
 
-    def __init__(self, node: Node, *, agent: str, truth: bool) -> None:
+    def __init__(self, node: Node, *, truth: bool) -> None:
         self._node = node
-        self._agent = agent
         self._truth_wanted = truth
         self.goal: TaskGoal | None = None
         self.state: TaskState | None = None
@@ -63,6 +62,7 @@ class VehicleClient:
         self._altitude = math.inf
         self._battery = math.nan
         self._truth: StepTruthMessage | None = None
+        self._geometry: dict[str, SonarSpec] = {}
         self._expected_ns: int | None = None
         self._waiter: Future | None = None
         self._waiting_for: Callable[[], bool] = bool
@@ -109,13 +109,17 @@ class VehicleClient:
         if self.finished:
             return None
         assert self._assembler is not None
-        return self._assembler.observation(index=index, navigation=self._navigation())
+        return self._assembler.observation(
+            index=index, navigation=self._navigation(), sonar_geometry=self._geometry
+        )
 
     def truth(self) -> StepTruth | None:
         """Return the truth of the current observation, for agents that are entitled to it."""
         return None if self._truth is None else step_truth_of(self._truth)
 
-    async def report_find(self, report: FindReport, step: int) -> tuple[int, str]:
+    async def report_find(
+        self, report: FindReport, step: int, *, reporter: str
+    ) -> tuple[int, str]:
         """Report a find; return (error_code, error_msg) of the task manager."""
         request = ReportFind.Request(
             label=report.label,
@@ -125,17 +129,22 @@ class VehicleClient:
             sensor=report.sensor,
             direction=report.direction,
             step=step if report.observation_index is None else report.observation_index,
-            reporter=self._agent,
+            reporter=reporter,
         )
         response = await self._report.call_async(request)
         return response.error_code, response.error_msg
 
     def publish_decision(
-        self, decision: Decision, reports: tuple[FindReport, ...], stamp: float
+        self,
+        decision: Decision,
+        *,
+        agent: str,
+        stamp: float,
+        reports: tuple[FindReport, ...] = (),
     ) -> None:
         """Tell everybody what was decided on an observation, before it is carried out."""
         self._decisions.publish(
-            decision_message(decision, agent=self._agent, stamp=stamp, reports=reports)
+            decision_message(decision, agent=agent, stamp=stamp, reports=reports)
         )
 
     async def fly(self, action: Action, magnitude: float | None) -> Any:
@@ -166,6 +175,8 @@ class VehicleClient:
         assert self.state is not None
         stamp = self._assembler.complete_at(nanoseconds_of(self._odometry.header.stamp))
         if stamp is None or self.state.step < index:
+            return False
+        if len(self._geometry) < len(self._assembler.sonars):
             return False
         if self._truth_wanted and (self._truth is None or self._truth.step != index):
             return False
@@ -218,7 +229,8 @@ class VehicleClient:
         for direction in message.cameras:
             self._read_image(camera_streams(direction)[0].name, 'camera', direction)
         for direction in message.sonars:
-            polar, fan, _ = sonar_streams(direction)
+            polar, fan, info = sonar_streams(direction)
+            read_stream(self._node, info, self._on_sonar_info)
             self._read_image(polar.name, 'polar', direction)
             self._read_image(fan.name, 'fan', direction)
         read_stream(self._node, stream('odometry'), self._on_odometry)
@@ -238,6 +250,11 @@ class VehicleClient:
 
         read_stream(self._node, stream(topic), take)
 
+    def _on_sonar_info(self, message: SonarInfo) -> None:
+        spec = sonar_spec(message)
+        self._geometry[spec.direction] = spec
+        self.wake()
+
     def _on_odometry(self, message: Odometry) -> None:
         self._odometry = message
         self._note('odometry', message)
@@ -254,6 +271,31 @@ class VehicleClient:
         assert self._assembler is not None
         self._assembler.put('stream', name, nanoseconds_of(message.header.stamp))
         self.wake()
+
+
+def sonar_spec(message: SonarInfo) -> SonarSpec:
+    """Return the geometry of a sonar; its direction is in the name of its frame.
+
+    Raises:
+        OceanGymError: The frame is none of the contract's.
+    """
+    direction = message.header.frame_id.removeprefix('sonar_').removesuffix('_frame')
+    if direction not in DIRECTIONS:
+        raise unknown_name('sonar frame', message.header.frame_id, DIRECTIONS)
+    azimuths = np.asarray(message.azimuth, dtype=np.float64)
+    bins = (message.range_max - message.range_min) / message.range_resolution
+    return SonarSpec(
+        direction=direction,
+        mount=Pose.of((0.0, 0.0, 0.0), sonar_orientation(direction)),
+        range_min=message.range_min,
+        range_max=message.range_max,
+        range_bins=round(bins),
+        beams=len(azimuths),
+        azimuth_aperture=float(azimuths[0] - azimuths[-1]),
+        elevation_aperture=message.elevation_aperture,
+        frequency=message.frequency,
+        sound_speed=message.sound_speed,
+    )
 
 
 def image_array(message: Image) -> np.ndarray[Any, Any]:

@@ -44,7 +44,7 @@ def publisher_qos(delivery: Delivery) -> QoSProfile:
         Delivery.NAVIGATION: _profile(STREAM_DEPTH, latched=True),
         Delivery.EVENT: _profile(EVENT_DEPTH, latched=True),
         Delivery.COMMAND: _profile(1),
-        Delivery.CLOCK: _profile(1),
+        Delivery.CLOCK: _profile(STREAM_DEPTH),
     }[delivery]
 
 

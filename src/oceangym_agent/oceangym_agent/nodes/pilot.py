@@ -1,0 +1,151 @@
+"""Lets an agent answer observations: reports, decision and maneuver, one turn after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+from oceangym_core.assets import assets_root
+from oceangym_core.contract import Action
+from oceangym_core.errors import OceanGymError
+from oceangym_core.frames import shift_for
+from oceangym_core.nodes.conversions import goal_polygon
+from oceangym_core.observation import Observation
+from oceangym_core.options import RunOptions
+from oceangym_core.tasks import resolve_targets, TaskRegistry
+from oceangym_core.world import load_world, world_path
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from oceangym_agent.agent import Agent, GoalView, Privilege, Turn
+from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.nodes.vehicle_client import VehicleClient
+from oceangym_msgs.msg import TaskGoal
+
+
+def goal_view(message: TaskGoal) -> GoalView:
+    """Return the goal as an agent sees it."""
+    image = message.reference_image
+    return GoalView(
+        task_id=message.task_id,
+        instruction=message.instruction,
+        target_label=message.target_label,
+        target_description=message.target_description,
+        reference_image=assets_root() / image if image else None,
+        bounds=goal_polygon(message),
+        z_min=message.z_min,
+        z_max=message.z_max,
+        t_max=message.t_max,
+        t_interval=message.t_interval,
+        target_count=message.target_count,
+    )
+
+
+def privilege_for(options: RunOptions, world_file: str) -> Privilege:
+    """Return what an agent that may use the truth is given."""
+    task = TaskRegistry.load(options.config_dirs).get(options.task)
+    world = load_world(Path(world_file) if world_file else world_path(task.world))
+    return Privilege(
+        world=world,
+        targets=tuple(world.anchor(target.name) for target in resolve_targets(task, world)),
+        shift=shift_for(options.frame, options.seed),
+    )
+
+
+def build_agent(name: str, options: RunOptions) -> Agent:
+    """Return a new agent of a name for a run."""
+    replay = Path(options.replay) if options.replay else None
+    return make_agent(name, AgentSettings(seed=options.seed, replay=replay))
+
+
+class Pilot:
+    """One agent at the controls.
+
+    Args:
+        node: Whose log is used.
+        client: The contract seen from the agent.
+        agent: Who decides.
+        name: To publish decisions under.
+        privilege: What an agent that uses truth is given.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        client: VehicleClient,
+        agent: Agent,
+        *,
+        name: str,
+        privilege: Privilege | None = None,
+    ) -> None:
+        self._node = node
+        self._client = client
+        self._agent = agent
+        self._name = name
+        self._privilege = privilege
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
+
+    def begin(self) -> None:
+        """Tell the agent the goal."""
+        assert self._client.goal is not None
+        self._agent.begin(goal_view(self._client.goal), self._privilege)
+
+    async def turn(self, index: int) -> int | None:
+        """Answer one observation.
+
+        Returns:
+            The index of the next one; None once the episode has ended.
+        """
+        client = self._client
+        observation = await client.next_observation(index)
+        if observation is None:
+            return None
+        try:
+            turn = await self._think(observation)
+        except OceanGymError as error:
+            self._node.get_logger().error(f'agent {self._name}: {error}')
+            await client.stop('error', f'agent {self._name}: {error}')
+            return None
+        for report in turn.reports:
+            code, message = await client.report_find(report, index, reporter=self._name)
+            if code:
+                self._node.get_logger().warning(f'find of {report.label!r} refused: {message}')
+        client.publish_decision(
+            turn.decision, agent=self._name, reports=turn.reports, stamp=observation.stamp
+        )
+        if turn.decision.action is Action.STOP:
+            await client.stop()
+            return None
+        return await self._fly(turn.decision.action, turn.decision.magnitude)
+
+    async def _fly(self, action: Action, magnitude: float | None) -> int | None:
+        client = self._client
+        result = await client.fly(action, magnitude)
+        if result.error_code and client.running:
+            self._node.get_logger().error(f'maneuver refused: {result.error_msg}')
+            await client.stop('error', f'maneuver refused: {result.error_msg}')
+        return None if result.error_code else int(result.step)
+
+    async def _think(self, observation: Observation) -> Turn:
+        """Let the agent decide in a thread, so that the node stays responsive meanwhile."""
+        outcome: Future = Future()
+        truth = self._client.truth() if self._agent.privileged else None
+        status = self._client.status
+        started = self._wall.now()
+
+        def decide() -> None:
+            try:
+                outcome.set_result(self._agent.decide(observation, status, truth))
+            except Exception as error:
+                # Carried over to the coroutine, which raises it where it is awaited.
+                outcome.set_exception(error)
+            if self._node.executor is not None:
+                self._node.executor.wake()
+
+        Thread(target=decide, daemon=True).start()
+        turn: Turn = await outcome
+        latency = (self._wall.now() - started).nanoseconds * 1e-9
+        return replace(turn, decision=replace(turn.decision, latency_s=latency))
