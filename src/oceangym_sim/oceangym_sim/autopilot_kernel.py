@@ -24,7 +24,7 @@ def _room(thrust: Array, change: Array, low: Array, high: Array) -> float:
     for i in range(thrust.shape[0]):
         over = max(thrust[i] - high[i], low[i] - thrust[i])
         if over > 1e-9:
-            return -over
+            return float(-over)
         if change[i] > 1e-12:
             scale = min(scale, (high[i] - thrust[i]) / change[i])
         elif change[i] < -1e-12:
@@ -110,20 +110,11 @@ def control(
 ) -> None:
     """Fill the thrusts that follow a reference.
 
-    Args:
-        pose: (7,) estimated position, quaternion.
-        velocity: (6,) estimated, over ground, in base_link.
-        reference: (12,) position, velocity, acceleration in odom, yaw, yaw rate, yaw acceleration.
-        memory: (6,) learned: current x, y in odom [m/s], force up [N], moment in base_link [N m];
-            updated.
-        gains: Position 1/s, correction limit m/s, velocity 1/s, velocity integral 1/s2, attitude
-            1/s2, rate 1/s, attitude integral 1/s3, limits of the learned current m/s, force N,
-            moment N m.
-        mass, linear, quadratic: Of the vehicle.
-        trim: Net buoyancy [N].
-        inverse, null, low, high: Of the allocation.
-        dt: [s].
-        thrust, wrench, served: Filled.
+    `pose` (7,) and `velocity` (6,) are the estimate. `reference` (12,) holds position, velocity and
+    acceleration in odom, then yaw, yaw rate and yaw acceleration. `memory` (6,) is what was learned
+    and is updated: current x, y in odom [m/s], force up [N], moment in base_link [N m]. `gains` are
+    those of `autopilot.Gains.array`, `trim` the net buoyancy [N]; the rest is the vehicle's and the
+    allocation's. Filled are `thrust` (T,), the wanted `wrench` (6,) and its `served` part.
     """
     x, y, z, w = pose[3], pose[4], pose[5], pose[6]
     r = np.empty((3, 3))
@@ -224,15 +215,11 @@ def drive(
 ) -> None:
     """Fill the throttles -1..1 that give thrusts, with part of the thrusters' lag driven out.
 
-    Args:
-        thrust: (T,) wanted [N].
-        expected: (T,) what the thrusters are believed to give [N]; updated.
-        follow: (T,) share of a change that a thruster makes within the tick.
-        lead: Share of the expected shortfall that is added.
-        low, high: Thrust limits [N].
-        curve: Thrust at 16 V for each microsecond of pulse width from full reverse to full forward.
-        scales: Forward and reverse thrust factors and half dead band [us] at the supply voltage.
-        throttle: Filled.
+    `thrust` (T,) is wanted [N]; `expected` (T,) is what the thrusters are believed to give [N] and
+    is updated, each making the share `follow` (T,) of a change within the tick. `lead` is the share
+    of the expected shortfall that is added, within `low` and `high` [N]. `curve` is the thrust at
+    16 V for each microsecond of pulse width, `scales` the factors of forward and reverse thrust and
+    the half dead band [us] at the supply voltage.
     """
     middle = (curve.shape[0] - 1) // 2
     stretch = (middle - scales[2]) / (middle - _DEAD_BAND_16V)

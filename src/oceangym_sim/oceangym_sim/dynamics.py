@@ -87,8 +87,8 @@ class Dynamics:
         self._no_planes = np.zeros((0, *self._planes.shape[1:]))
         self._touched = False
         self._supply = self._supply_array(battery_limits)
-        self._step_model: tuple[float, tuple[Array, ...]] | None = None
-        # Numba specialises on tuples of arrays, so that these must be contiguous float64.
+        self._step_dt = 0.0
+        self._step_model: tuple[Array, ...] = ()
         p, e = parameters, self.environment
         self._inverse_mass = np.linalg.inv(p.mass_matrix)
         self._body = np.array(
@@ -127,7 +127,7 @@ class Dynamics:
             row[3:7] = quaternion / norm
         self.state[:, 7:13] = velocity
         if not np.all(np.isfinite(self.state)):
-            raise OceanGymError(f'start velocity {velocity} is not finite')
+            raise OceanGymError(f'start velocity {velocity!r} is not finite')
         self.time = time
         self._closing[:] = -1.0
         self._touched = False
@@ -150,11 +150,9 @@ class Dynamics:
         if not 0 < dt <= _MAX_STEP:
             raise OceanGymError(f'dt {dt} s is outside 0..{_MAX_STEP}')
         model = self._model(dt)
-        commands = np.ascontiguousarray(
-            np.broadcast_to(
-                np.asarray(command, dtype=float), (self.count, len(self.parameters.thrusters))
-            )
-        )
+        # A copy: numba would compile once more for a read-only view.
+        commands = np.empty((self.count, len(self.parameters.thrusters)))
+        commands[:] = command
         planes = self._no_planes
         self._closing[:] = -1.0
         self._touched = False
@@ -240,28 +238,30 @@ class Dynamics:
         # Buoyancy's potential: its integral over height, with the fade over the hull's height.
         half = p.hull_size[2] / 2
         inside = float(np.clip(lift_height, -half, half))
-        lifted = min(lift_height, -half) + half + (inside + half) * (1 - (inside + half) / (4 * half))
-        return (
-            kinetic
-            + p.mass * e.gravity * weight_height
-            - e.density * p.volume * e.gravity * lifted
+        lifted = (
+            min(lift_height, -half) + half + (inside + half) * (1 - (inside + half) / (4 * half))
         )
+        weight = p.mass * e.gravity * weight_height
+        return float(kinetic + weight - e.density * p.volume * e.gravity * lifted)
 
     def _model(self, dt: float) -> tuple[Array, ...]:
-        if self._step_model is None or self._step_model[0] != dt:
+        """Return what the kernel needs beside the state, for steps of `dt` [s]."""
+        if self._step_dt != dt:
             p = self.parameters
             lag = np.array([t.lag for t in p.thrusters], dtype=float)
             ratio = dt / np.maximum(lag, 1e-9)
             decay = np.stack([np.exp(-ratio), -np.expm1(-ratio) / ratio], axis=1)
-            self._step_model = (
-                dt,
-                (
-                    np.ascontiguousarray(p.mass_matrix),
+            place = np.array([t.position for t in p.thrusters], dtype=float)
+            self._step_dt = dt
+            self._step_model = tuple(
+                np.ascontiguousarray(array, dtype=np.float64)
+                for array in (
+                    p.mass_matrix,
                     self._inverse_mass,
-                    np.ascontiguousarray(p.linear_damping),
-                    np.ascontiguousarray(p.quadratic_damping),
-                    np.ascontiguousarray(p.thruster_matrix),
-                    np.array([t.position for t in p.thrusters], dtype=float).reshape(-1, 3),
+                    p.linear_damping,
+                    p.quadratic_damping,
+                    p.thruster_matrix,
+                    place.reshape(-1, 3),
                     decay.reshape(-1, 2),
                     self._body,
                     self._supply,
@@ -269,9 +269,9 @@ class Dynamics:
                     thrusters.CURVE_16V,
                     self.environment.current.array,
                     self._spheres,
-                ),
+                )
             )
-        return self._step_model[1]
+        return self._step_model
 
     def _supply_array(self, limits: bool) -> Array:
         battery = self.parameters.battery

@@ -15,6 +15,7 @@ frame that drifts with the water.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba as nb
 import numpy as np
@@ -69,7 +70,7 @@ def supply_voltage(row: Array, supply: Array) -> float:
         power += thrust_power(row[j], supply)
     # V = E - R P / V, the upper root; half of E is all that a source can deliver power at.
     root = open_circuit * open_circuit - 4.0 * supply[SUPPLY_RESISTANCE] * power
-    return 0.5 * (open_circuit + math.sqrt(max(root, 0.0)))
+    return float(0.5 * (open_circuit + math.sqrt(max(root, 0.0))))
 
 
 @nb.njit(cache=True)
@@ -77,7 +78,7 @@ def thrust_power(thrust: float, supply: Array) -> float:
     """Return the electrical power [W] of one thrust [N]."""
     factor = supply[SUPPLY_FORWARD_POWER] if thrust > 0 else supply[SUPPLY_REVERSE_POWER]
     size = abs(thrust)
-    return factor * size * math.sqrt(size)
+    return float(factor * size * math.sqrt(size))
 
 
 @nb.njit(cache=True)
@@ -95,7 +96,7 @@ def t200_thrust(throttle: float, scales: Array, curve: Array) -> float:
     i = min(int(place), curve.shape[0] - 2)
     part = place - i
     thrust = curve[i] * (1.0 - part) + curve[i + 1] * part
-    return thrust * (scales[0] if thrust > 0 else scales[1])
+    return float(thrust * (scales[0] if thrust > 0 else scales[1]))
 
 
 @nb.njit(cache=True)
@@ -371,7 +372,11 @@ def _advance(
     for step in range(substeps):
         if current[0] > 0.0:
             t = time + step * dt
-            angle = current[1] + current[2] * row[2] + current[3] * math.sin(current[4] * t + current[5])
+            angle = (
+                current[1]
+                + current[2] * row[2]
+                + current[3] * math.sin(current[4] * t + current[5])
+            )
             water[0], water[1], water[2] = (
                 current[0] * math.cos(angle),
                 current[0] * math.sin(angle),
@@ -438,9 +443,7 @@ def _advance(
         _hydrostatics(a, v, r, body, wet, 0.0 < wet < 1.0, dt)
         _solve(a, v)
         if has_planes:
-            _contact(
-                row, v, r, water, spheres, planes, inverse_mass, work, closing, dt
-            )
+            _contact(row, v, r, water, spheres, planes, inverse_mass, work, closing, dt)
         for i in range(6):
             v[i] = min(max(v[i], -MAX_SPEED), MAX_SPEED)
         # Position moves with the mean of the old and the new attitude, as the potential does.
@@ -495,11 +498,15 @@ def _advance_range(
         )  # fmt: skip
 
 
+# The type checker cannot see how many arrays `model` holds.
+_advance_all: Any = _advance_range
+
+
 @nb.njit(cache=True)
 def advance(state: Array, command: Array, newtons: bool, planes: Array, closing: Array,
             model: tuple[Array, ...], time: float, dt: float, substeps: int) -> None:  # fmt: skip
     """Advance all vehicles in this thread. `planes` has no rows where nothing is near."""
-    _advance_range(
+    _advance_all(
         0, state.shape[0], state, command, newtons, planes, closing, *model, time, dt, substeps
     )
 
@@ -511,7 +518,7 @@ def advance_parallel(state: Array, command: Array, newtons: bool, planes: Array,
     count = state.shape[0]
     chunk = 64
     for k in nb.prange((count + chunk - 1) // chunk):
-        _advance_range(
+        _advance_all(
             k * chunk, min((k + 1) * chunk, count), state, command, newtons, planes, closing,
             *model, time, dt, substeps,
         )  # fmt: skip

@@ -150,9 +150,7 @@ def test_far_from_everything_there_is_no_contact():
 
 def test_single_and_batch_touch_alike():
     poses = [Pose.from_euler((0.3 * i, 0, -9.6), 0.2, 0.1 * i, 0) for i in range(5)]
-    batch = Dynamics(
-        parameters=VEHICLE, environment=HEAVY_WATER, count=5, distance_field=field()
-    )
+    batch = Dynamics(parameters=VEHICLE, environment=HEAVY_WATER, count=5, distance_field=field())
     batch.reset(poses)
     touching = set()
     for _ in range(60):
@@ -174,7 +172,7 @@ def churn(steps: int, seed: int) -> tuple[int, int, float]:
     rocks = [
         (BOX, (*random.uniform(-8, 8, 2), -9.5), random.uniform(0.2, 0.8, 3)) for _ in range(12)
     ]
-    water = Environment(density=1000.0, current=Current(speed=0.2, heading=1.0, swing=0.5))
+    water = Environment(density=960.0, current=Current(speed=0.2, heading=1.0, swing=0.5))
     dynamics = Dynamics(
         parameters=VEHICLE, environment=water, distance_field=field(*rocks, height=bed)
     )

@@ -31,9 +31,7 @@ def scaled(mass: float = 13.5, added: float | None = None, damping: bool = True)
         inertia = np.diag(VEHICLE.inertia) * factor
         changed = replace(changed, added_mass=np.diag([*[added * mass] * 3, *(added * inertia)]))
     if not damping:
-        changed = replace(
-            changed, linear_damping=np.zeros((6, 6)), quadratic_damping=np.zeros(6)
-        )
+        changed = replace(changed, linear_damping=np.zeros((6, 6)), quadratic_damping=np.zeros(6))
     return changed
 
 
@@ -112,7 +110,9 @@ def test_impulse_moves_mass_and_added_mass():
         dynamics.step(wrench_thrust(*wrench), 0.01, 200, newtons=True)
         # The lag costs exactly its time constant of impulse.
         lag = VEHICLE.thrusters[0].lag
-        assert dynamics.velocity[0, axis] == pytest.approx(4.0 * (2 - lag) / (13.5 + added), rel=1e-3)
+        assert dynamics.velocity[0, axis] == pytest.approx(
+            4.0 * (2 - lag) / (13.5 + added), rel=1e-3
+        )
 
 
 def test_momentum_of_a_tumbling_body_is_kept():
@@ -131,9 +131,7 @@ def test_momentum_of_a_tumbling_body_is_kept():
 
 def test_drifts_with_a_uniform_current():
     current = Current(speed=0.3, heading=2.0)
-    dynamics = Dynamics(
-        parameters=VEHICLE, environment=replace(NEUTRAL, current=current)
-    )
+    dynamics = Dynamics(parameters=VEHICLE, environment=replace(NEUTRAL, current=current))
     dynamics.reset(Pose.from_euler((0, 0, -50), 0, 0, 0.7))
     dynamics.step(np.zeros(8), 0.01, 20_000)
     ground = rotation_matrix(dynamics.quaternion[0]) @ dynamics.velocity[0, :3]
@@ -155,9 +153,7 @@ def test_a_body_moving_with_the_water_feels_nothing():
     for dynamics in (still, moving):
         dynamics.step(np.full(8, 0.2), 0.01, 500)
     np.testing.assert_allclose(moving.quaternion, still.quaternion, atol=1e-9)
-    np.testing.assert_allclose(
-        moving.position[0] - still.position[0], 5.0 * water, atol=1e-8
-    )
+    np.testing.assert_allclose(moving.position[0] - still.position[0], 5.0 * water, atol=1e-8)
 
 
 def test_hard_current_veers_with_depth_and_is_seeded():

@@ -147,7 +147,7 @@ def test_pressure_follows_depth_and_offset():
 def test_dead_reckoned_depth_is_that_of_the_map():
     water = Environment(depth_offset=450.0)
     navigation = Navigation(environment=water, seed=1, mode='dead_reckoning')
-    true, estimate = straight(navigation, seconds=60)
+    _, estimate = straight(navigation, seconds=60)
     assert estimate.depth == pytest.approx(30.0, abs=0.1)
 
 

@@ -57,7 +57,9 @@ def test_zero_command_gives_zero_and_the_curve_is_monotone(voltage):
 def test_dead_band_is_odd(voltage):
     dead = thrusters.steady_thrust(GRID, voltage) == 0
     np.testing.assert_array_equal(dead, dead[::-1])
-    assert dead.sum() == pytest.approx(2001 * thrusters.voltage_scale(voltage).dead_band / 400, abs=3)
+    assert dead.sum() == pytest.approx(
+        2001 * thrusters.voltage_scale(voltage).dead_band / 400, abs=3
+    )
 
 
 @pytest.mark.parametrize('voltage', VOLTAGES)

@@ -180,8 +180,7 @@ def _thruster(index: int) -> list[str]:
 def _plugins() -> list[str]:
     axes = (('x', 'U'), ('y', 'V'), ('z', 'W'), ('k', 'P'), ('m', 'Q'), ('n', 'R'))
     linear = ''.join(
-        f'<{f}{v}>{-abs(d):g}</{f}{v}>'
-        for (f, v), d in zip(axes, LINEAR_DAMPING, strict=True)
+        f'<{f}{v}>{-abs(d):g}</{f}{v}>' for (f, v), d in zip(axes, LINEAR_DAMPING, strict=True)
     )
     quadratic = ''.join(
         f'<{f}{v}abs{v}>{-abs(d):g}</{f}{v}abs{v}>'
