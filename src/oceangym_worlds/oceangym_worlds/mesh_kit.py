@@ -112,6 +112,8 @@ def lathe(
     pieces = []
     for first, last in itertools.pairwise(cuts):
         part = slice(first, last + 1)
+        if line[part, 0].max() < 1e-9:
+            continue
         points = np.empty((sections + 1, last + 1 - first, 3))
         points[..., :2] = circle[:, None, :] * line[None, part, :1]
         points[..., 2] = line[None, part, 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
+import os
 from typing import Any
 
 import mitsuba as mi
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from oceangym_core.errors import unknown_name
 from oceangym_worlds.mesh_ops import uv_of
-from oceangym_worlds.model import Part, PropModel
+from oceangym_worlds.model import Part, Primitive, PropModel
 
 # Viewing directions: azimuth from +x [deg] and elevation [deg] of the camera.
 VIEWS: dict[str, tuple[float, float]] = {
@@ -23,6 +24,7 @@ VIEWS: dict[str, tuple[float, float]] = {
     'top': (-90.0, 89.0),
 }
 _FIELD_OF_VIEW_DEG = 30.0
+_MARGIN = 1.2  # m around the collision primitives that is framed
 _GROUND = (0.55, 0.53, 0.48)
 
 
@@ -30,6 +32,8 @@ def render_prop(
     prop: PropModel, *, view: str = 'three_quarter', size: int = 512, samples: int = 64
 ) -> NDArray[np.uint8]:
     """Return a picture (size, size, 3) of a prop filling the frame.
+
+    What reaches far beyond the collision primitives, such as cables, may leave the frame.
 
     Args:
         prop: What to show; its part below z = 0 is in the ground.
@@ -44,7 +48,12 @@ def render_prop(
         raise unknown_name('view', view, VIEWS)
     azimuth, elevation = VIEWS[view]
     return render_parts(
-        prop.parts, azimuth_deg=azimuth, elevation_deg=elevation, size=size, samples=samples
+        prop.parts,
+        azimuth_deg=azimuth,
+        elevation_deg=elevation,
+        size=size,
+        samples=samples,
+        framed=_body(prop),
     )
 
 
@@ -57,6 +66,7 @@ def render_parts(
     samples: int = 64,
     zoom: float = 1.0,
     centre: tuple[float, float, float] | None = None,
+    framed: NDArray[np.float64] | None = None,
 ) -> NDArray[np.uint8]:
     """Return a picture (size, size, 3) of parts from a direction.
 
@@ -67,10 +77,11 @@ def render_parts(
         size: Side of the picture [px].
         samples: Rays per pixel.
         zoom: 1 fits the whole in the frame.
-        centre: Point looked at [m]; by default the middle of what is above the ground.
+        centre: Point looked at [m]; by default the middle of what is framed.
+        framed: Points (N, 3) to fit; by default all vertices, those in the ground raised to it.
     """
-    points = np.vstack([np.asarray(p.mesh.vertices) for p in parts])
-    points[:, 2] = np.maximum(points[:, 2], 0.0)
+    points = _vertices(parts) if framed is None else framed
+    points = np.column_stack([points[:, :2], np.maximum(points[:, 2], 0.0)])
     low, high = points.min(axis=0), points.max(axis=0)
     target = (low + high) / 2.0 if centre is None else np.asarray(centre, dtype=float)
     azimuth, elevation = math.radians(azimuth_deg), math.radians(elevation_deg)
@@ -85,7 +96,8 @@ def render_parts(
     distance = _fit_distance(points - target, away, right) * 1.06 / zoom
     reach = float(np.linalg.norm(high - low)) + distance
     key = -(0.45 * away + 0.45 * right + np.array([0.0, 0.0, 0.9]))
-    mi.set_variant('llvm_ad_rgb')
+    # LLVM is several times faster but has to be found; the scalar variant runs anywhere.
+    mi.set_variant('llvm_ad_rgb' if 'DRJIT_LIBLLVM_PATH' in os.environ else 'scalar_rgb')
     to_world = mi.ScalarTransform4f().look_at(
         origin=(target + away * distance).tolist(),
         target=target.tolist(),
@@ -127,6 +139,36 @@ def render_parts(
         scene[f'part_{index}'] = _shape(part)
     picture = np.asarray(mi.render(mi.load_dict(scene)), dtype=float)
     return tone_map(picture)
+
+
+def _vertices(parts: Sequence[Part]) -> NDArray[np.float64]:
+    return np.vstack([np.asarray(p.mesh.vertices, dtype=np.float64) for p in parts])
+
+
+def _body(prop: PropModel) -> NDArray[np.float64]:
+    """Return the vertices (N, 3) within a margin of the box around the collision primitives."""
+    vertices = _vertices(prop.parts)
+    if not prop.collisions:
+        return vertices
+    corners = np.vstack([_corners(p) for p in prop.collisions])
+    inside = np.all(
+        (vertices >= corners.min(axis=0) - _MARGIN) & (vertices <= corners.max(axis=0) + _MARGIN),
+        axis=1,
+    )
+    return np.asarray(vertices[inside])
+
+
+def _corners(primitive: Primitive) -> NDArray[np.float64]:
+    """Return the corners (8, 3) of the box around a primitive."""
+    size = primitive.size
+    if primitive.shape == 'box':
+        half = np.asarray(size) / 2.0
+    else:
+        tall = 0.0 if primitive.shape == 'sphere' else size[1] / 2.0
+        half = np.array([size[0], size[0], max(tall, size[0])])
+    signs = 2.0 * np.array(list(np.ndindex(2, 2, 2))) - 1.0
+    corners: NDArray[np.float64] = primitive.pose.apply(signs * half)
+    return corners
 
 
 def tone_map(radiance: NDArray[np.float64]) -> NDArray[np.uint8]:

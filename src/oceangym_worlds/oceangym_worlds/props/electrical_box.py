@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 import math
 
 import numpy as np
@@ -192,7 +193,7 @@ def _lightning_sign(
 
     def triangle(size: float) -> NDArray[np.float32]:
         inside = np.minimum(dy + 0.5 * size, size - dy - math.sqrt(3.0) * np.abs(dx))
-        return np.clip(inside * half * rows + 0.5, 0.0, 1.0).astype(np.float32)
+        return np.asarray(np.clip(inside * half * rows + 0.5, 0.0, 1.0), dtype=np.float32)
 
     sheet = tex.stamp(sheet, triangle(1.12), tex.BLACK, seed=seed, wear=0.02)
     sheet = tex.stamp(sheet, triangle(0.88), (255, 206, 0), seed=seed, wear=0.02)
@@ -224,6 +225,7 @@ def _door_texture(seed: int) -> tex.Texture:
     return tex.growth(sheet, seed, 0.05)
 
 
+@lru_cache(maxsize=2)
 def _finishes(seed: int) -> dict[str, Finish]:
     cabinet = tex.painted_metal(seed + 2, _GREY, wear=0.35, rust=0.05)
     yellow = tex.painted_metal(seed + 3, tex.SAFETY_YELLOW, wear=0.4, rust=0.1, size=256)

@@ -230,7 +230,7 @@ def _diamond(size: tuple[int, int], u: float, v: float, half: float) -> NDArray[
     y, x = np.mgrid[0:rows, 0:columns] + 0.5
     # A drum's side is twice as long as high, and so is its texture: pixels are square.
     reach = np.abs(x - u * columns) + np.abs(y - (1.0 - v) * rows)
-    return np.clip(half * rows - reach + 0.5, 0.0, 1.0).astype(np.float32)
+    return np.asarray(np.clip(half * rows - reach + 0.5, 0.0, 1.0), dtype=np.float32)
 
 
 def _flame(size: tuple[int, int], u: float, v: float, half: float) -> NDArray[np.float32]:
@@ -240,7 +240,7 @@ def _flame(size: tuple[int, int], u: float, v: float, half: float) -> NDArray[np
     dx = (x - u * columns) / (half * rows)
     dy = ((1.0 - v) * rows - y) / (half * rows)
     width = np.clip(1.0 - dy, 0.0, 2.0) * np.sqrt(np.clip(1.0 + dy, 0.0, 2.0)) * 0.42
-    return (np.abs(dx) < width).astype(np.float32)
+    return np.asarray(np.abs(dx) < width, dtype=np.float32)
 
 
 def _finishes(seed: int) -> dict[str, Finish]:

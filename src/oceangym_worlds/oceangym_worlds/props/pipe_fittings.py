@@ -120,7 +120,7 @@ def add_saddle(model: Assembly, line: Axis, s: float, height: float) -> Primitiv
     )
 
 
-def add_mattress(model: Assembly, line: Axis, s: float, height: float) -> Primitive:
+def add_mattress(model: Assembly, line: Axis, s: float, height: float) -> list[Primitive]:
     """Add an articulated concrete mattress draped over the pipe."""
     low = 0.1 - height
     half = [(0.0, 0.62), (0.35, 0.52), (0.66, 0.1), (0.95, low + 0.16), (1.5, low), (2.4, low)]
@@ -137,11 +137,11 @@ def add_mattress(model: Assembly, line: Axis, s: float, height: float) -> Primit
             blocks.append(ops.move(block, (float(x), y, z), rpy_deg=(lean, 0, 0)))
     axes, centre = line.axes(s), line.at(s)
     model.add('concrete', *(ops.place(b, axes, centre) for b in blocks))
-    return Primitive(
-        shape='box',
-        size=(4.2, 3.6, height + 0.7),
-        pose=Pose.of(centre - 0.1 * axes[:, 2], quaternion_from_matrix(axes)),
-    )
+    turn = quaternion_from_matrix(axes)
+    return [
+        Primitive(shape='box', size=size, pose=Pose.of(centre + z * axes[:, 2], turn))
+        for size, z in (((4.2, 3.0, height + 0.7), -0.1), ((4.2, 5.2, 0.5), -height))
+    ]
 
 
 def berm(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+import itertools
 import math
 
 import numpy as np
@@ -98,7 +100,7 @@ def build(
     textures = _textures(seed)
     return [
         _chunk(f'{name_prefix}_{k + 1:02d}', axis, float(a), float(b), state, seed, textures)
-        for k, (a, b) in enumerate(zip(ends, ends[1:], strict=False))
+        for k, (a, b) in enumerate(itertools.pairwise(ends))
     ]
 
 
@@ -116,7 +118,7 @@ def _chunk(
     model = Assembly()
     collisions = _capsules(line, start, end)
     stops = _stops(line.length, start, end, state)
-    for first, last in zip(stops, stops[1:], strict=False):
+    for first, last in itertools.pairwise(stops):
         middle = 0.5 * (first + last)
         if any(abs(middle - b) < _BREAK_GAP for b in state.breaks):
             continue
@@ -283,7 +285,7 @@ def _add_furniture(
             collisions += fittings.add_valve(model, line, float(s))
     for s in state.mattresses:
         if start + 2.0 <= s < end - 2.0 and state.rests(s, 2.5):
-            collisions.append(fittings.add_mattress(model, line, s, AXIS_HEIGHT))
+            collisions += fittings.add_mattress(model, line, s, AXIS_HEIGHT)
     for i in state.buried:
         first, last = max(i.start, start), min(i.end, end)
         if last - first > 2.0:
@@ -294,9 +296,16 @@ def _add_furniture(
 
 
 def _capsules(line: Axis, start: float, end: float) -> list[Primitive]:
-    stops = np.linspace(start, end, max(2, math.ceil((end - start) / 4.0) + 1))
-    points = line.at(stops)
-    return [bar_primitive(a, b, 0.52) for a, b in zip(points, points[1:], strict=False)]
+    """Return capsules along the pipe, none across the gap of a break."""
+    stops = set(np.linspace(start, end, max(2, math.ceil((end - start) / 4.0) + 1)).tolist())
+    ends = [b + side * _BREAK_GAP for b in line.breaks for side in (-1.0, 1.0)]
+    stops |= {s for s in ends if start < s < end}
+    whole = [
+        (a, b)
+        for a, b in itertools.pairwise(sorted(stops))
+        if not any(a < gap < b for gap in line.breaks)
+    ]
+    return [bar_primitive(line.at(a), line.at(b), 0.52) for a, b in whole]
 
 
 def _attributes(hurt: bool, start: float, end: float, state: _State) -> PropAttributes:
@@ -341,6 +350,7 @@ def _coating(seed: int) -> tex.Texture:
     return np.asarray(np.clip(image, 0, 255), dtype=np.uint8)
 
 
+@lru_cache(maxsize=2)
 def _textures(seed: int) -> dict[str, Finish]:
     coat = _coating(seed)
     rust = tex.rusty_steel(seed, size=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 import math
 
 import numpy as np
@@ -268,7 +269,7 @@ def _add_scour(model: Assembly, seed: int) -> None:
     for k in range(190):
         out = 3.3 + 5.5 * rng.uniform(0.0, 1.0) ** 0.75
         angle = rng.uniform(0.0, 360.0)
-        size = rng.uniform(0.34, 0.8) * (1.15 - 0.5 * (out - 3.3) / 5.5)
+        size = rng.uniform(0.32, 0.66) * (1.15 - 0.5 * (out - 3.3) / 5.5)
         heap = 0.62 * (1.0 - (out - 3.0) / 6.0) + rng.uniform(-0.12, 0.08)
         turned = ops.move(
             stones[k % 5],
@@ -314,7 +315,7 @@ def _body_collisions(depth: float) -> list[Primitive]:
         drum(_SLEEVE_RADIUS + 0.05, depth - _SLEEVE_DEPTH, depth + ABOVE_SURFACE),
         drum(4.95, depth + _PLATFORM - 0.3, depth + ABOVE_SURFACE),
         drum(8.7, -0.6, 0.42),
-        drum(5.8, 0.4, 0.85),
+        drum(6.6, 0.4, 1.05),
         *fenders,
     ]
 
@@ -348,6 +349,7 @@ def _sleeve_texture(seed: int, words: str) -> tex.Texture:
     return np.vstack([sheet[:wet], below])
 
 
+@lru_cache(maxsize=2)
 def _finishes(seed: int, words: str) -> dict[str, Finish]:
     pile = tex.painted_metal(seed, (122, 130, 134), wear=0.5, rust=0.16)
     tall = np.vstack([pile, pile])[:, :384]
