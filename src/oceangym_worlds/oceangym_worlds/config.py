@@ -1,0 +1,317 @@
+"""The description of a world as typed by a person (config/worlds/*.yaml), checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, Literal
+
+from oceangym_core.assets import config_path
+from oceangym_core.errors import OceanGymError, unknown_name
+from pydantic import BaseModel, ConfigDict, Field, model_validator, ValidationError
+import yaml
+
+from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB
+
+Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e5, le=1e5)]
+Positive = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e4)]
+Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]{0,63}$')]
+Point2 = tuple[Finite, Finite]
+Point3 = tuple[Finite, Finite, Finite]
+
+MAX_CONFIG_BYTES = 1_000_000
+_MAX_EXTENDS = 8
+
+
+class Strict(BaseModel):
+    """A mapping of the file; keys outside the schema are refused."""
+
+    model_config = ConfigDict(extra='forbid', frozen=True)
+
+
+class BoundsConfig(Strict):
+    """The operating volume in map [m]."""
+
+    min: Point3
+    max: Point3
+
+    @model_validator(mode='after')
+    def _ordered(self) -> BoundsConfig:
+        if any(a >= b for a, b in zip(self.min, self.max, strict=True)):
+            raise ValueError(f'min {list(self.min)} must be below max {list(self.max)}')
+        return self
+
+
+class CanyonConfig(Strict):
+    """A valley; each point is x, y, floor z, half width of the floor [m]."""
+
+    wall_width_m: Positive
+    points: list[tuple[Finite, Finite, Finite, Positive]] = Field(min_length=2)
+
+
+class ScarpConfig(Strict):
+    """A cliff line; the side to the left of the way from start to end is higher by height_m."""
+
+    start: Point2
+    end: Point2
+    height_m: Finite
+    width_m: Positive
+    reach_m: Positive
+
+
+class TerrainConfig(Strict):
+    """The seabed."""
+
+    spacing_m: Annotated[float, Field(ge=1.0, le=10.0)] = 2.0
+    margin_m: Annotated[float, Field(ge=0.0, le=200.0)] = 60.0
+    dune_height_m: Annotated[float, Field(ge=0.0, le=1.5)] = 1.1
+    dune_wavelength_m: Annotated[float, Field(ge=15.0, le=100.0)] = 34.0
+    control_points: list[Point3] = Field(min_length=4)
+    canyons: list[CanyonConfig] = []
+    scarps: list[ScarpConfig] = []
+
+
+class StartConfig(Strict):
+    """A place where an episode may start; no prop stands near it and the seabed lies deeper."""
+
+    name: Name
+    position: Point3
+    clearance_m: Positive = 10.0
+    # Height of the seabed below; without it the relief is free there.
+    seabed_m: Finite | None = None
+
+
+class AnchorConfig(Strict):
+    """One target: report label, released coordinate, the instances that are it.
+
+    Without `instances` it is the pipeline within `radius`. With another world_seed the anchor is
+    drawn anew, at about its depth, unless it is `fixed_to_relief`; then it moves with the canyons.
+    """
+
+    name: Name
+    label: str = Field(min_length=1, max_length=80)
+    point: Point3
+    instances: list[Name] = []
+    radius: Positive | None = None
+    fixed_to_relief: bool = False
+    keep_depth: bool = False
+
+    @model_validator(mode='after')
+    def _has_extent(self) -> AnchorConfig:
+        if not self.instances and self.radius is None:
+            raise ValueError('give "instances", or "radius" for a place on the pipeline')
+        return self
+
+
+class PropConfig(Strict):
+    """One placed model: of the shipped kinds (`model`) or a file of the user's (`mesh`).
+
+    A prop stands at its anchor or at `position`: x, y on the seabed, or x, y, z.
+    """
+
+    name: Name
+    model: Name | None = None
+    mesh: str | None = None
+    anchor: Name | None = None
+    position: Point2 | Point3 | None = None
+    yaw_deg: Finite = 0.0
+    pad_half_length_m: Annotated[float, Field(ge=0.0, le=40.0)] = 0.0
+    pad_radius_m: Positive | None = None
+    # Plumb, on a level pad; otherwise the prop leans with its pad (at most 5 degrees).
+    upright: bool = False
+    # For `mesh` only.
+    scale: Positive = 1.0
+    label: str = ''
+    prop_class: str = Field(default='', alias='class')
+    structure: bool = True
+    material: str = 'steel'
+    colour: str | None = None
+    size: str = ''
+    markings: str = 'none'
+    state: str = ''
+    description: str = ''
+
+    @model_validator(mode='after')
+    def _one_source(self) -> PropConfig:
+        if (self.model is None) == (self.mesh is None):
+            raise ValueError('give exactly one of "model" (a shipped model) and "mesh" (a file)')
+        if (self.anchor is None) == (self.position is None):
+            raise ValueError('give exactly one of "anchor" and "position"')
+        if self.material not in ACOUSTIC_STRENGTH_DB:
+            raise ValueError(str(unknown_name('material', self.material, ACOUSTIC_STRENGTH_DB)))
+        return self
+
+
+class PipelineConfig(Strict):
+    """The pipeline: a route over the seabed through anchors and way points.
+
+    `route` holds anchor names and [x, y] points in order from the turbine. `damaged` and `buried`
+    are stretches [from, to] as distances along the route [m]; `free_span` ones hang above a gully.
+    """
+
+    route: list[Name | Point2] = Field(min_length=2)
+    damaged: list[Point2] = []
+    buried: list[Point2] = []
+    free_span: list[Point2] = []
+    gully_depth_m: Annotated[float, Field(ge=0.0, le=8.0)] = 3.0
+    sag_m: Annotated[float, Field(ge=0.0, le=3.0)] = 0.5
+
+
+class ScatterConfig(Strict):
+    """A population of small models strewn by density.
+
+    `ground` is where it is dense; `near_targets` are put 13-24 m from each target besides.
+    """
+
+    prefix: Name
+    models: list[Name] = Field(min_length=1)
+    count: Annotated[int, Field(ge=0, le=2000)]
+    ground: Literal['rock', 'sand']
+    min_spacing_m: Positive
+    sink_m: Point2 = (0.0, 0.0)
+    tilt_deg: Annotated[float, Field(ge=0.0, le=45.0)] = 0.0
+    shallowest_m: Finite = 0.0
+    deepest_m: Finite = -100.0
+    near_targets: Annotated[int, Field(ge=0, le=20)] = 0
+    clear_of_pipeline_m: Annotated[float, Field(ge=0.0, le=50.0)] = 4.0
+
+
+class WorldConfig(Strict):
+    """A whole world."""
+
+    name: Name
+    bounds: BoundsConfig
+    terrain: TerrainConfig
+    starts: list[StartConfig] = []
+    anchors: list[AnchorConfig] = []
+    props: list[PropConfig] = []
+    pipeline: PipelineConfig | None = None
+    scatter: list[ScatterConfig] = []
+
+    @model_validator(mode='after')
+    def _consistent(self) -> WorldConfig:
+        anchors = [a.name for a in self.anchors]
+        props = [p.name for p in self.props]
+        for kind, names in (('anchor', anchors), ('prop', props)):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            if twice:
+                raise ValueError(f'{kind} name {twice[0]!r} is used twice')
+        for prop in self.props:
+            if prop.anchor is not None and prop.anchor not in anchors:
+                raise ValueError(
+                    str(unknown_name(f'anchor of prop {prop.name}', prop.anchor, anchors))
+                )
+        for anchor in self.anchors:
+            for instance in anchor.instances:
+                if instance not in props:
+                    raise ValueError(
+                        str(unknown_name(f'instance of anchor {anchor.name}', instance, props))
+                    )
+            if not anchor.instances and self.pipeline is None:
+                raise ValueError(
+                    f'anchor {anchor.name!r} has no instances and there is no pipeline'
+                )
+        return self
+
+
+def load_world_config(source: str | Path) -> WorldConfig:
+    """Read a world's YAML: a path, or the name of a shipped one.
+
+    A file with ``extends: NAME`` takes everything of that world; its own lists of props, anchors,
+    starts and scatter are added, other keys replace. The files of `mesh` are resolved beside it.
+
+    Raises:
+        OceanGymError: Naming the file and the key.
+    """
+    path = Path(source)
+    if path.suffix not in ('.yaml', '.yml'):
+        path = _shipped(str(source))
+    merged = _merged(path, 0)
+    try:
+        return WorldConfig.model_validate(merged)
+    except ValidationError as error:
+        raise _explained(path, error) from None
+
+
+def _shipped(name: str) -> Path:
+    folder = config_path('worlds')
+    path = folder / f'{name}.yaml'
+    if '/' in name or not path.is_file():
+        raise unknown_name('world', name, [p.stem for p in folder.glob('*.yaml')])
+    return path
+
+
+def _merged(path: Path, depth: int) -> dict[str, Any]:
+    data = _read(path)
+    for prop in data.get('props') or []:
+        if isinstance(prop, dict) and isinstance(prop.get('mesh'), str):
+            prop['mesh'] = str((path.parent / prop['mesh']).resolve())
+    if 'extends' not in data:
+        return data
+    if depth >= _MAX_EXTENDS:
+        raise OceanGymError(
+            f'{path}: extends: more than {_MAX_EXTENDS} files deep; is it a cycle?'
+        )
+    parent = data.pop('extends')
+    if not isinstance(parent, str):
+        raise OceanGymError(f'{path}: extends: {parent!r} is not the name of a world')
+    beside = path.parent / (parent if parent.endswith(('.yaml', '.yml')) else f'{parent}.yaml')
+    base_path = beside if beside.is_file() and beside != path else _shipped(parent)
+    base = _merged(base_path, depth + 1)
+    for key, value in data.items():
+        both_lists = isinstance(value, list) and isinstance(base.get(key), list)
+        base[key] = base[key] + value if both_lists else value
+    base.setdefault('name', path.stem)
+    if 'name' not in data:
+        base['name'] = path.stem
+    return base
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MAX_CONFIG_BYTES:
+            raise OceanGymError(f'{path}: larger than {MAX_CONFIG_BYTES} bytes; is it a world?')
+        data = yaml.safe_load(path.read_text(encoding='utf-8'))
+    except OSError as error:
+        raise OceanGymError(f'cannot read {path}: {error.strerror or error}') from error
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        reason = ' '.join(str(error).split())
+        raise OceanGymError(f'{path}: not well-formed YAML: {reason}') from error
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise OceanGymError(f'{path}: a world is a mapping of keys, not {type(data).__name__}')
+    return data
+
+
+def _explained(path: Path, error: ValidationError) -> OceanGymError:
+    first = error.errors()[0]
+    where = [part for part in first['loc'] if not (isinstance(part, str) and '[' in part)]
+    key = '.'.join(str(part) for part in where)
+    if first['type'] == 'extra_forbidden':
+        allowed = _allowed_keys(WorldConfig, where[:-1])
+        problem = str(unknown_name('key', where[-1], allowed))
+        return OceanGymError(f'{path}: {key}: {problem}')
+    value = first.get('input')
+    given = '' if first['type'] in ('missing', 'value_error') else f' (given: {value!r:.80})'
+    return OceanGymError(f'{path}: {key or "world"}: {first["msg"]}{given}')
+
+
+def _allowed_keys(schema: type[BaseModel], where: list[Any]) -> list[str]:
+    """Return the keys of the mapping at a place in the schema."""
+    for part in where:
+        if isinstance(part, int) or part not in schema.model_fields:
+            continue
+        found = _nested(schema.model_fields[part].annotation)
+        if found is not None:
+            schema = found
+    keys = [field.alias or name for name, field in schema.model_fields.items()]
+    return [*keys, 'extends'] if schema is WorldConfig else keys
+
+
+def _nested(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) is not None:
+        for argument in get_args(annotation):
+            found = _nested(argument)
+            if found is not None:
+                return found
+    return None
