@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 import json
-import math
-from numbers import Integral
 import os
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
 import yaml
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import Ending, Episode, RunInfo
 from oceangym_core.errors import OceanGymError
@@ -24,6 +20,15 @@ from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
 from oceangym_core.provenance import file_sha256, git_state, package_versions
+from oceangym_core.record_lines import (
+    decision_entry,
+    find_text,
+    line_text,
+    maneuver_entry,
+    report_entry,
+    rounded,
+    truth_entries,
+)
 from oceangym_core.record_reader import episode_of, parse_end, parse_step
 from oceangym_core.record_schema import run_file_content
 from oceangym_core.starts import Start
@@ -31,10 +36,6 @@ from oceangym_core.tasks import Target, TaskSpec
 from oceangym_core.text_files import write_atomic
 from oceangym_core.waters import Profile, Water
 from oceangym_core.world import World
-
-# Floats are written to a micrometre (or microradian, microsecond): below what physics tells apart,
-# and stable in print.
-DECIMALS = 6
 
 RUN_FILE = 'run.yaml'
 EPISODE_FILE = 'episode.jsonl'
@@ -159,7 +160,7 @@ class RunWriter:
         if episode.exists():
             raise OceanGymError(f'{directory} already holds a record; choose an empty directory')
         text = yaml.safe_dump(
-            _rounded(run_file_content(self.info), decimals=12),
+            rounded(run_file_content(self.info), decimals=None),
             sort_keys=False,
             default_flow_style=None,
             allow_unicode=True,
@@ -199,19 +200,19 @@ class RunWriter:
             'index': index,
             't': navigation.stamp,
             'kind': 'reset' if maneuver is None else 'step',
-            'decision': _decision_entry(decision),
-            'maneuver': None if maneuver is None else _maneuver_entry(maneuver),
+            'decision': decision_entry(decision),
+            'maneuver': None if maneuver is None else maneuver_entry(maneuver),
             'estimate': {
                 'position': navigation.pose.position,
                 'quaternion': navigation.pose.quaternion,
                 'sigma': navigation.position_sigma,
                 'battery': navigation.battery,
             },
-            **_truth_entries(truth),
-            'reports': [_report_entry(report, ok) for report, ok in reports],
+            **truth_entries(truth),
+            'reports': [report_entry(report, ok) for report, ok in reports],
             'wall': self._wall(decision),
         }
-        text = _line_text(line)
+        text = line_text(line)
         # A line that could not be read back is refused here, where its cause is still at hand.
         parse_step(text, f'observation {index}')
         self._append(text)
@@ -233,11 +234,11 @@ class RunWriter:
             't': t,
             'ending': ending.value,
             'message': message,
-            'decision': _decision_entry(decision),
-            'reports': [_report_entry(report, ok) for report, ok in reports],
+            'decision': decision_entry(decision),
+            'reports': [report_entry(report, ok) for report, ok in reports],
             'wall': self._wall(decision),
         }
-        self._end = _line_text(line)
+        self._end = line_text(line)
         self._append(self._end)
         self._remember(decision, reports)
 
@@ -297,7 +298,7 @@ class RunWriter:
                 self._important.append(
                     MemoryEntry(
                         timestamp=stamp,
-                        target_info=(_find_text(report),),
+                        target_info=(find_text(report),),
                         action=action,
                         location=self._place(report.observation_index),
                     )
@@ -315,106 +316,3 @@ class RunWriter:
     def _write_memories(self) -> None:
         write_memory(self._memory_path, self._memory)
         write_memory(self._important_path, self._important)
-
-
-def _find_text(report: FindReport) -> str:
-    words = [f'Target object found@@@ {report.label}']
-    if report.position is not None:
-        x, y, z = report.position
-        words.append(f'estimated position [{x:.1f}, {y:.1f}, {z:.1f}]')
-    seen = ' '.join(part for part in (report.direction, report.sensor) if part)
-    if seen:
-        words.append(f'detected by the {seen}')
-    return ', '.join(words)
-
-
-def _decision_entry(decision: Decision | None) -> dict[str, Any] | None:
-    if decision is None:
-        return None
-    return {
-        'index': decision.index,
-        'action': Action(decision.action).value,
-        'magnitude': decision.magnitude,
-        'description': decision.description,
-        'finds': list(decision.finds),
-        'raw_reply': decision.raw_reply,
-        'invalid_replies': decision.invalid_replies,
-        'tokens_in': decision.tokens_in,
-        'tokens_out': decision.tokens_out,
-        'cost': decision.cost,
-    }
-
-
-def _maneuver_entry(maneuver: ManeuverResult) -> dict[str, Any]:
-    return {
-        'action': maneuver.action.value,
-        'requested': maneuver.requested,
-        'applied': maneuver.applied,
-        'saturated': maneuver.saturated,
-        'end_reason': maneuver.end_reason.value,
-        't_start': maneuver.t_start,
-        't_end': maneuver.t_end,
-    }
-
-
-def _truth_entries(truth: StepTruth | None) -> dict[str, Any]:
-    if truth is None:
-        return {'truth': None}
-    return {
-        'truth': {
-            'pose': {'position': truth.pose.position, 'quaternion': truth.pose.quaternion},
-            'trajectory': truth.trajectory.tolist(),
-        },
-        'sightings': [
-            {'anchor': s.anchor, 'sensor': s.sensor, 'pixels': s.pixels, 'cells': s.cells}
-            for s in truth.sightings
-        ],
-        'contacts': [
-            {'stamp': c.stamp, 'instance': c.instance, 'speed': c.speed} for c in truth.contacts
-        ],
-        'standoff': {'events': truth.standoff_events, 'seconds': truth.standoff_seconds},
-        'boundary': truth.boundary_events,
-        'image_hashes': dict(sorted(truth.image_hashes.items())),
-    }
-
-
-def _report_entry(report: FindReport, accepted: bool) -> dict[str, Any]:
-    return {
-        'label': report.label,
-        'position': report.position,
-        'sigma': report.sigma,
-        'sensor': report.sensor,
-        'direction': report.direction,
-        'observation_index': report.observation_index,
-        'stamp': report.stamp,
-        'accepted': accepted,
-    }
-
-
-def _line_text(line: dict[str, Any]) -> str:
-    # Lone surrogates, which a model's reply may hold, have no UTF-8 form.
-    text = json.dumps(_rounded(line), ensure_ascii=False, allow_nan=False)
-    return text.encode('utf-8', 'replace').decode('utf-8')
-
-
-def _rounded(value: Any, decimals: int = DECIMALS) -> Any:
-    """Return plain data with every float rounded and every tuple a list.
-
-    Raises:
-        OceanGymError: A number is not finite, so that the record could not be scored.
-    """
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return {key: _rounded(item, decimals) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(item, decimals) for item in value]
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    number = float(value)
-    if not math.isfinite(number):
-        raise OceanGymError(f'{number} cannot be recorded: the simulation has diverged')
-    # Adding zero turns -0.0 into 0.0, which prints the same on every platform.
-    return round(number, decimals) + 0.0

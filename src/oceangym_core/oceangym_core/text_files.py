@@ -15,6 +15,8 @@ import yaml
 from oceangym_core.errors import OceanGymError, unknown_name
 
 MAX_YAML_BYTES = 1024 * 1024
+MAX_YAML_VALUES = 200_000
+MAX_YAML_DEPTH = 16
 MAX_JSON_BYTES = 256 * 1024 * 1024
 
 # Everything that PyYAML's and json's constructors raise on hostile scalars, tags and nesting.
@@ -134,22 +136,37 @@ def read_schema(path: Path, schema: type[SchemaT]) -> SchemaT:
         return schema.model_validate(_tuples(content))
     except ValidationError as error:
         raise _schema_error(path, schema, error) from error
-    except RecursionError as error:
-        raise OceanGymError(f'{path} is nested too deeply') from error
+    except (OverflowError, RecursionError) as error:
+        raise OceanGymError(f'{path} is not accepted: {_first_line(error)}') from error
 
 
-def _tuples(value: Any, depth: int = 0) -> Any:
-    if depth > 16:
-        raise RecursionError
-    if isinstance(value, dict):
-        return {key: _tuples(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list):
-        return tuple(_tuples(item, depth + 1) for item in value)
-    return value
+def _tuples(value: Any) -> Any:
+    """Return YAML data with lists as tuples.
+
+    Aliases can stand for more data than any memory holds, hence the limit on what they expand to.
+    """
+    left = MAX_YAML_VALUES
+
+    def convert(item: Any, depth: int) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OverflowError(f'it expands to more than {MAX_YAML_VALUES} values')
+        if depth > MAX_YAML_DEPTH:
+            raise RecursionError
+        if isinstance(item, dict):
+            return {key: convert(part, depth + 1) for key, part in item.items()}
+        if isinstance(item, list):
+            return tuple(convert(part, depth + 1) for part in item)
+        return item
+
+    return convert(value, 0)
 
 
 def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> OceanGymError:
-    problem = error.errors(include_url=False)[0]
+    problems = error.errors(include_url=False)
+    # A misspelt key also shows as a missing one: the misspelling is what the person must see.
+    problem = next((p for p in problems if p['type'] == 'extra_forbidden'), problems[0])
     location = problem['loc']
     key = '.'.join(str(part) for part in location) or 'the file'
     if problem['type'] == 'extra_forbidden':

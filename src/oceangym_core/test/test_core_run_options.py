@@ -1,0 +1,186 @@
+"""Arguments of a run: every one is read, checked and documented from one table."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import pytest
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import (
+    ARGUMENTS,
+    choices_of,
+    help_lines,
+    option_table,
+    parse_ros_arguments,
+    RunOptions,
+)
+
+
+def test_defaults_are_those_of_the_readme() -> None:
+    options = parse_ros_arguments([])
+    assert options == RunOptions()
+    assert (options.agent, options.start, options.water, options.seed) == (
+        'survey',
+        'point1',
+        'shallow',
+        0,
+    )
+    assert (options.backend, options.mode, options.frame, options.profile, options.record) == (
+        'embedded',
+        'lockstep',
+        'map',
+        'standard',
+        'light',
+    )
+    assert options.results_dir == 'runs'
+
+
+def test_the_table_and_the_options_agree() -> None:
+    assert [f.name for f in fields(RunOptions)] == [a.name for a in ARGUMENTS]
+    for argument in ARGUMENTS:
+        default = getattr(RunOptions(), argument.name)
+        typed = '' if default is None else str(default).lower()
+        assert typed == argument.default
+
+
+def test_every_argument_survives_a_round_trip() -> None:
+    words = [
+        'task:=dock',
+        'water:=deep',
+        'start:=10,-20.5,-30,90',
+        'seed:=7',
+        'world_seed:=3',
+        'agent:=oracle',
+        'backend:=gazebo',
+        'mode:=realtime',
+        'rtf:=2.5',
+        't_max:=600',
+        't_interval:=20',
+        'frame:=shifted',
+        'profile:=hard',
+        'nav:=truth',
+        'record:=full',
+        'sensors:=truth',
+        'device:=cpu',
+        'rviz:=true',
+        'namespace:=fleet/auv1',
+        'results_dir:=/tmp/x',
+    ]
+    options = parse_ros_arguments(words)
+    assert options.rtf == 2.5 and options.rviz is True and options.t_max == 600.0
+    assert parse_ros_arguments(options.as_ros_arguments()) == options
+    assert RunOptions.from_dict(options.as_dict()) == options
+
+
+@pytest.mark.parametrize(
+    ('word', 'part'),
+    [
+        ('tsak:=dock', "Did you mean 'task'?"),
+        ('task:=inspect-pip', "Did you mean 'inspect_pipe'?"),
+        ('water:=depp', "Did you mean 'deep'?"),
+        ('agent:=oracel', "Did you mean 'oracle'?"),
+        ('mode:=lock_step', "Did you mean 'lockstep'?"),
+        ('start:=randmo', "Did you mean 'random'?"),
+        ('start:=1,2,3', 'x,y,z,yaw_deg'),
+        ('start:=1,2,nan,4', 'x,y,z,yaw_deg'),
+        ('rviz:=ture', "Did you mean 'true'?"),
+        ('rviz:=True', "Did you mean 'true'?"),
+        ('rtf:=0', '0.01 .. 100'),
+        ('rtf:=nan', 'not a number'),
+        ('rtf:=1_0', 'not a number'),
+        ('t_max:=-3', 'out of range'),
+        ('seed:=1.5', 'whole number'),
+        ('seed:=-1', 'out of range'),
+        ('seed:=99999999999999999999', 'whole number'),
+        ('profile:=hrad', "Did you mean 'hard'?"),
+        ('record:=none', 'Allowed: false, full, light'),
+        ('task=dock', 'Write task:=value'),
+        ('--task', 'Write task:=value'),
+        ('dock', 'name:=value'),
+        ('task:=', "leave it out for 'inspect_pipe'"),
+        ('namespace:=1auv', 'ROS name'),
+        ('agent:=replay', 'replay:='),
+        ('replay:=runs/x', 'agent:=replay'),
+        ('task:=missing.yaml', 'cannot read missing.yaml'),
+    ],
+)
+def test_a_wrong_word_is_refused_with_its_remedy(word: str, part: str) -> None:
+    with pytest.raises(OceanGymError) as caught:
+        parse_ros_arguments([word])
+    assert part in str(caught.value)
+
+
+def test_a_word_given_twice_is_refused() -> None:
+    with pytest.raises(OceanGymError, match='given twice'):
+        parse_ros_arguments(['seed:=1', 'seed:=1'])
+
+
+@pytest.mark.parametrize(
+    ('alias', 'task', 'water'),
+    [
+        ('task1', 'locate_robot', 'shallow'),
+        ('task2', 'inspect_pipe', 'shallow'),
+        ('task3', 'locate_drums', 'shallow'),
+        ('task4', 'search_ship', 'shallow'),
+        ('task5', 'locate_electrical_box', 'shallow'),
+        ('task6', 'inspect_turbine', 'shallow'),
+        ('task7', 'search_aircraft', 'shallow'),
+        ('task8', 'dock', 'shallow'),
+        ('task9', 'inspect_pipe', 'deep'),
+        ('task10', 'locate_drums', 'deep'),
+        ('task11', 'search_ship', 'deep'),
+        ('task12', 'inspect_turbine', 'deep'),
+    ],
+)
+def test_aliases_stand_for_a_task_in_its_water(alias: str, task: str, water: str) -> None:
+    options = parse_ros_arguments([f'task:={alias}'])
+    assert (options.task, options.water) == (task, water)
+    assert parse_ros_arguments([f'task:={alias}', f'water:={water}']) == options
+    other = 'deep' if water == 'shallow' else 'shallow'
+    with pytest.raises(OceanGymError, match='contradicts'):
+        parse_ros_arguments([f'task:={alias}', f'water:={other}'])
+
+
+def test_any_task_runs_in_any_water() -> None:
+    assert parse_ros_arguments(['task:=dock', 'water:=deep']).water == 'deep'
+
+
+def test_sensors_follow_the_agent_unless_given() -> None:
+    assert RunOptions(agent='idle').resolved_sensors == 'none'
+    assert RunOptions(agent='oracle').resolved_sensors == 'truth'
+    assert RunOptions(agent='survey').resolved_sensors == 'all'
+    assert RunOptions(agent='idle', sensors='all').resolved_sensors == 'all'
+
+
+def test_a_person_is_recorded_as_human() -> None:
+    assert RunOptions(agent='teleop').agent_name == 'human'
+
+
+def test_help_and_table_show_every_argument() -> None:
+    table, lines = option_table(), '\n'.join(help_lines())
+    for argument in ARGUMENTS:
+        assert f'| `{argument.name}` |' in table
+        assert f'{argument.name}:=' in lines
+    assert 'inspect_pipe' in choices_of(ARGUMENTS[0])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=40),
+            st.builds(
+                '{}:={}'.format, st.sampled_from([a.name for a in ARGUMENTS]), st.text(max_size=30)
+            ),
+        ),
+        max_size=3,
+    )
+)
+def test_any_words_are_read_or_refused(words: list[str]) -> None:
+    try:
+        parse_ros_arguments(words)
+    except OceanGymError:
+        pass
