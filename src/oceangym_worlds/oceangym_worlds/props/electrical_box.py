@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 import math
 
@@ -10,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
+from oceangym_worlds import texture_kit as tex
 from oceangym_worlds.assembly import Assembly, box_primitive, cylinder_x, Finish, metal
-from oceangym_worlds.mesh_ops import Array
 from oceangym_worlds.model import PropAttributes, PropModel
 
 _GREY: tex.Colour = (196, 204, 202)
@@ -29,20 +29,14 @@ _CABLES = (
 )
 
 
-def build(*, seed: int, ground: Callable[[Array], Array] | None = None) -> PropModel:
-    """Build the cabinets, doors facing -y, and their cables.
-
-    Args:
-        seed: Of weathering and of the cables' bends.
-        ground: Height of the seabed [m] in the model frame at points (N, 2), for the cables to
-            lie on; level by default.
-    """
+def build(*, seed: int) -> PropModel:
+    """Build the cabinets, doors facing -y, and their cables."""
     model = Assembly()
     _add_skid(model)
     for index, (x, height) in enumerate(_CABINETS):
         _add_cabinet(model, index, x, height)
     for index in range(len(_CABLES)):
-        _add_cable(model, index, seed, ground)
+        _add_cable(model, index, seed)
     return PropModel(
         name='electrical_box',
         parts=model.parts(_finishes(seed)),
@@ -157,9 +151,7 @@ def _add_cabinet(model: Assembly, index: int, x: float, height: float) -> None:
         model.add('cabinet', fin)
 
 
-def _add_cable(
-    model: Assembly, index: int, seed: int, ground: Callable[[Array], Array] | None
-) -> None:
+def _add_cable(model: Assembly, index: int, seed: int) -> None:
     (x, y), heading, length, radius, colour = _CABLES[index]
     rng = generator(seed, 'electrical_box_cable', index)
     behind = abs(y) > 0.4
@@ -175,9 +167,8 @@ def _add_cable(
     for k in range(steps):
         turn = way + bend * 0.75 * math.sin(1.25 * k + rng.uniform(-0.3, 0.3))
         at = at + 0.72 * np.array([math.cos(turn), math.sin(turn)])
-        floor = 0.0 if ground is None else float(ground(at[None])[0])
         sunk = -0.35 if k == steps - 1 else rng.uniform(-0.3, 0.6) * radius
-        knots.append((float(at[0]), float(at[1]), floor + (radius + sunk if k else 0.08)))
+        knots.append((float(at[0]), float(at[1]), radius + sunk if k else 0.08))
     path = kit.smooth_path(knots, step=0.12)
     model.add(f'cable_{colour}', kit.sweep(path, radius, sections=9, scale=0.5))
 

@@ -10,7 +10,9 @@ from shapely.ops import unary_union
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
+from oceangym_worlds import texture_kit as tex
 from oceangym_worlds.assembly import (
     Assembly,
     bar_primitive,
@@ -199,7 +201,7 @@ def _add_cutter(model: Assembly, seed: int) -> None:
         *(outer * np.column_stack([np.cos(hood_angles), np.sin(hood_angles)])),
         *((outer - 0.06) * np.column_stack([np.cos(hood_angles), np.sin(hood_angles)]))[::-1],
     ]
-    hood = prism_y(np.array(outline) + [_DRUM_X, _DRUM_Z], -1.2, 1.2, scale=_TILE)
+    hood = prism_y(np.array(outline) + np.array([_DRUM_X, _DRUM_Z]), -1.2, 1.2, scale=_TILE)
     model.add_dusted('paint', 'paint_dusty', hood)
     for side in (1.0, -1.0):
         arm = [

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
+from oceangym_worlds import texture_kit as tex
 from oceangym_worlds.assembly import (
     Assembly,
     bar_primitive,
@@ -126,9 +128,8 @@ def _drum_meshes(
         ]
     profile += [(skin, half - 0.03), (RADIUS, half - 0.02), (RADIUS, half)]
     line = np.array(profile)
-    dense = np.concatenate(
-        [np.linspace(a, b, 3)[:-1] for a, b in zip(line, line[1:], strict=False)] + [line[-1:]]
-    )
+    halves = np.stack([line[:-1], 0.5 * (line[:-1] + line[1:])], axis=1).reshape(-1, 2)
+    dense = np.vstack([halves, line[-1:]])
     shell = kit.lathe(dense, sections=26, wraps=1, scale=1.0, crease_deg=50)
     uv = ops.uv_of(shell)
     shell = ops.with_uv(
@@ -160,9 +161,7 @@ def _drum_meshes(
 def _add_pallet(model: Assembly, seed: int) -> None:
     """Add a pallet sunk on one side, two of its boards snapped."""
     rng = generator(seed, 'oil_drums_pallet')
-    pieces = []
-    for y in (-0.3, 0.3, 0.9):
-        pieces.append(kit.box((1.3, 0.1, 0.1), (-1.3, y, 0.06), scale=1.0))
+    pieces = [kit.box((1.3, 0.1, 0.1), (-1.3, y, 0.06), scale=1.0) for y in (-0.3, 0.3, 0.9)]
     for k in range(8):
         x = -1.9 + 0.17 * k
         whole = k not in (5, 7)

@@ -9,7 +9,8 @@ import trimesh
 
 from oceangym_core.geometry import Pose, quaternion_from_matrix
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
 from oceangym_worlds.assembly import Assembly, bar_primitive, cylinder_x
 from oceangym_worlds.model import Primitive
 from oceangym_worlds.props.pipe_line import Axis

@@ -103,7 +103,7 @@ def lay(
     beside = [b + side * _EDGE for b in breaks for side in (-1.0, 1.0)]
     dense = np.unique(np.concatenate([s, beside]))
     points = np.column_stack([np.interp(dense, s, points[:, k]) for k in range(3)])
-    s, points = dense, points + [0.0, 0.0, height]
+    s, points = dense, points + np.array([0.0, 0.0, height])
     for start, end, sag in spans:
         t = np.clip((s - start) / (end - start), 0.0, 1.0)
         points[:, 2] -= 4.0 * sag * t * (1.0 - t)

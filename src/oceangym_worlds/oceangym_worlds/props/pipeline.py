@@ -14,7 +14,9 @@ import trimesh
 
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
+from oceangym_worlds import texture_kit as tex
 from oceangym_worlds.assembly import Assembly, bar_primitive, Finish, metal
 from oceangym_worlds.model import Primitive, PropAttributes, PropModel
 from oceangym_worlds.noise_kit import fbm, smoothstep
@@ -274,9 +276,9 @@ def _add_furniture(
         if start <= s < end and whole and s > 0.0:
             fittings.add_flange(model, line, s)
         s += 0.5 * JOINT_SPACING
-        if start + 0.8 <= s < end - 0.8 and state.rests(s, 1.5):
-            if all(abs(s - m) > 4.0 for m in state.mattresses):
-                collisions.append(fittings.add_saddle(model, line, s, AXIS_HEIGHT))
+        clear = state.rests(s, 1.5) and all(abs(s - m) > 4.0 for m in state.mattresses)
+        if clear and start + 0.8 <= s < end - 0.8:
+            collisions.append(fittings.add_saddle(model, line, s, AXIS_HEIGHT))
     for end_s in (0.0, line.length):
         if start <= end_s <= end:
             fittings.add_blind_end(model, line, end_s)

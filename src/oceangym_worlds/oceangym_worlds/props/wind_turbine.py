@@ -11,8 +11,10 @@ import trimesh
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit, mesh_ops as ops, texture_kit as tex
-from oceangym_worlds.assembly import Assembly, bar_primitive, box_primitive, Finish, metal
+from oceangym_worlds import mesh_kit as kit
+from oceangym_worlds import mesh_ops as ops
+from oceangym_worlds import texture_kit as tex
+from oceangym_worlds.assembly import Assembly, bar_primitive, Finish, metal
 from oceangym_worlds.model import Primitive, PropAttributes, PropModel
 from oceangym_worlds.noise_kit import fbm, smoothstep
 from oceangym_worlds.seabed_textures import seabed_texture
@@ -278,7 +280,7 @@ def _add_scour(model: Assembly, seed: int) -> None:
         )
         model.add('rock', _around(turned, angle, out, heap))
     bed = kit.lathe(
-        [(9.6, -0.6), (8.8, -0.02), (6.5, 0.32), (3.0, 0.6)],
+        [(9.7, -1.7), (9.1, -0.3), (8.4, 0.02), (6.5, 0.32), (3.0, 0.6)],
         sections=48,
         scale=6.0,
         crease_deg=180,
