@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.sdf import Visual
 from oceangym_core.world import load_visual_mesh, World
-import trimesh
 
 MAX_TEXTURE = 2048
 
@@ -62,13 +62,18 @@ class TextureAtlas:
         for level in range(levels):
             if level:
                 linear = 0.25 * (
-                    linear[0::2, 0::2] + linear[1::2, 0::2] + linear[0::2, 1::2] + linear[1::2, 1::2]
+                    linear[0::2, 0::2]
+                    + linear[1::2, 0::2]
+                    + linear[0::2, 1::2]
+                    + linear[1::2, 1::2]
                 )
             texels = image if level == 0 else _linear_to_srgb(linear)
-            packed = (
-                texels[..., 0].astype(np.uint32)
-                | texels[..., 1].astype(np.uint32) << 8
-                | texels[..., 2].astype(np.uint32) << 16
+            channels = texels.astype(np.uint32)
+            packed = np.asarray(
+                channels[..., 0]
+                | np.left_shift(channels[..., 1], np.uint32(8))
+                | np.left_shift(channels[..., 2], np.uint32(16)),
+                dtype=np.uint32,
             ).ravel()
             self._chunks.append(packed)
             self._size += packed.size
@@ -93,7 +98,9 @@ _LINEAR_TO_SRGB = np.round(
 
 def _linear_to_srgb(linear: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Return linear 0..1 as sRGB bytes (IEC 61966-2-1) by table."""
-    encoded: NDArray[np.uint8] = _LINEAR_TO_SRGB[(linear * (_LINEAR_STEPS - 1) + 0.5).astype(np.int32)]
+    encoded: NDArray[np.uint8] = _LINEAR_TO_SRGB[
+        (linear * (_LINEAR_STEPS - 1) + 0.5).astype(np.int32)
+    ]
     return encoded
 
 
@@ -176,14 +183,18 @@ class _Builder:
         density = 0.5 * np.log2(np.maximum(texel_area, 1e-12) / length)
         flat = visual.shape is not None and visual.shape.kind in ('box', 'cylinder')
         normals = np.empty((len(faces), 4, 3))
-        normals[:, :3] = (
-            face_normals[:, None] if flat else np.asarray(mesh.vertex_normals)[faces]
-        )
+        normals[:, :3] = face_normals[:, None] if flat else np.asarray(mesh.vertex_normals)[faces]
         normals[:, 3] = face_normals
         self.offsets.append(texture.offset)
         self.materials.append(
-            [0.0, texture.width, texture.height, texture.levels, *visual.diffuse]
-            + [10.0 ** (visual.strength_db / 10.0)]
+            [
+                0.0,
+                texture.width,
+                texture.height,
+                texture.levels,
+                *visual.diffuse,
+                10.0 ** (visual.strength_db / 10.0),
+            ]
         )
         return _Part(
             vertices=np.asarray(mesh.vertices, dtype=float),
@@ -215,7 +226,8 @@ def build_geometry(world: World) -> Geometry:
     builder = _Builder()
     parts: dict[Path, list[_Part]] = {}
     placed: dict[str, list[NDArray[np.generic]]] = {
-        name: [] for name in ('vertices', 'faces', 'uv', 'normals', 'density', 'instance', 'material')
+        name: []
+        for name in ('vertices', 'faces', 'uv', 'normals', 'density', 'instance', 'material')
     }
     count = 0
     for index, instance in enumerate(world.instances):

@@ -29,7 +29,9 @@ def llvm_version(library: Path) -> int:
     try:
         handle = ctypes.CDLL(str(library))
     except OSError as error:
-        raise OceanGymError(f'{library} cannot be loaded as libLLVM: {error}. {_REMEDY}') from error
+        raise OceanGymError(
+            f'{library} cannot be loaded as libLLVM: {error}. {_REMEDY}'
+        ) from error
     try:
         query = handle.LLVMGetVersion
     except AttributeError:

@@ -39,8 +39,10 @@ _SAMPLE_OFFSETS = {
 # Darkest scene that the highest gain still lifts to mid grey [lux/sr].
 _SENSITIVITY_FLOOR = 2e-4
 _MIDDLE_GREY = 0.24
-_HIGHLIGHT = 0.8
-_WHITE_BALANCE_LIMIT = 4.0
+_HIGHLIGHT = 0.85
+_BLACK_SHARE = 0.75
+# Red gets less: it is gone within metres, and lamp haze close by would turn pink.
+_WHITE_BALANCE_LIMIT = np.array([1.8, 4.0, 4.0])
 _WHITE_BALANCE_SHARE = 0.72
 _READ_NOISE = 0.0025
 _SHOT_NOISE = 0.00025
@@ -96,12 +98,11 @@ class CameraRig:
         self._shadows = shadows
         self._starts = np.cumsum([0, *(spec.width * spec.height for spec in specs)])
         scene.activate()
-        self._offsets_px = _SAMPLE_OFFSETS[samples]
         self._rays = [
             mi.Vector3f(
                 np.ascontiguousarray(np.concatenate([_pixel_rays(spec, at) for spec in specs]).T)
             )
-            for at in self._offsets_px
+            for at in _SAMPLE_OFFSETS[samples]
         ]
         self._near = min(spec.near for spec in specs)
         self._far = max(spec.far for spec in specs)
@@ -125,8 +126,8 @@ class CameraRig:
             radiance += more
         radiance *= 1.0 / len(self._rays)
         picture = radiance.numpy()
-        gains = self._gains(picture)
-        image, signal = self._develop(radiance, direct, gains, index)
+        settings = self._expose(picture)
+        image, signal = self._develop(radiance, direct, settings, index)
         dr.eval(image, signal)
         pixels = image.numpy().T.astype(np.uint8)
         signals = signal.numpy()
@@ -143,14 +144,6 @@ class CameraRig:
             )
         return frames
 
-    def sight_lines(
-        self, direction: str, pose: Pose
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a camera's optical centre (3,) and unit pixel rays (H, W, 3), both in map."""
-        spec = next(spec for spec in self.specs if spec.direction == direction)
-        rays = _pixel_rays(spec, self._offsets_px[0]).astype(float) @ pose.rotation.T
-        return pose.apply(spec.mount.position), rays.reshape(spec.height, spec.width, 3)
-
     def _radiance(self, rig: Placement, rays: Any, lamp_level: float) -> tuple[Any, Any, Hits]:
         """Return total and direct radiance [lux/sr per channel] and the hits, one lane a pixel."""
         rotation, place = rig.rotation, rig.position
@@ -159,9 +152,7 @@ class CameraRig:
         origin = place + rotate(rotation, body_origin)
         direction = rotate(rotation, rays)
         optics = self._optics
-        hits = self._scene.trace(
-            origin, direction, reach=self._far, pixel_angle=self._angle
-        )
+        hits = self._scene.trace(origin, direction, reach=self._far, pixel_angle=self._angle)
         distance = dr.minimum(hits.distance, self._far)
         ambient = _colour(optics.irradiance(rig.z), opaque=True)
         kd = _colour(optics.kd)
@@ -178,7 +169,9 @@ class CameraRig:
             glow = level * self._lamp_glow(body_origin, rays, distance)
         outgoing = hits.albedo * lighting / math.pi
         outgoing = dr.select(
-            hits.surface, self._surface_radiance(hits.position, direction, ambient, place), outgoing
+            hits.surface,
+            self._surface_radiance(hits.position, direction, ambient, place),
+            outgoing,
         )
         direct = dr.select(
             hits.valid, outgoing * dr.exp(-_colour(optics.direct_attenuation) * distance), 0.0
@@ -267,41 +260,49 @@ class CameraRig:
                 )
         return total * _colour(optics.scattering) * _LAMP_PHASE
 
-    def _gains(self, picture: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return each camera's exposure times white balance, (cameras, 3).
+    def _expose(self, picture: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return each camera's automatic gain and black level, (cameras, 8): RGB, 0, RGB, 0.
 
-        White balance is shared, so that a thing has one colour in all views.
+        White balance is shared, so that a thing has one colour in all views. The black level takes
+        off most of the light that veils the whole picture, as contrast controls do.
         """
         views = [
-            picture[:, self._starts[i] : self._starts[i + 1]].reshape(3, spec.height, spec.width)[
+            picture[:, self._starts[i] : self._starts[i + 1]]
+            .reshape(3, spec.height, spec.width)[
                 :, :: max(1, spec.height // 128), :: max(1, spec.width // 128)
             ]
+            .reshape(3, -1)
             for i, spec in enumerate(self.specs)
         ]
-        mean = np.mean([view.reshape(3, -1).mean(axis=1, dtype=np.float64) for view in views], axis=0)
+        mean = np.mean([view.mean(axis=1, dtype=np.float64) for view in views], axis=0)
         balance = np.clip(
-            (mean.max() / np.maximum(mean, 1e-12)) ** _WHITE_BALANCE_SHARE, 1.0, _WHITE_BALANCE_LIMIT
+            (mean.max() / np.maximum(mean, 1e-12)) ** _WHITE_BALANCE_SHARE,
+            1.0,
+            _WHITE_BALANCE_LIMIT,
         )
-        gains = []
-        for view in views:
-            level = (view.reshape(3, -1) * balance[:, None]).max(axis=0)
+        settings = np.zeros((len(views), 8), dtype=np.float32)
+        for row, view in zip(settings, views):
+            black = _BLACK_SHARE * np.percentile(view, 1.0, axis=1)
+            level = ((view - black[:, None]) * balance[:, None]).max(axis=0)
             average = float(level.mean(dtype=np.float64))
             bright = float(np.percentile(level, 99.0))
             gain = min(
                 _MIDDLE_GREY / max(average, _SENSITIVITY_FLOOR),
                 _HIGHLIGHT / max(bright, _SENSITIVITY_FLOOR),
             )
-            gains.append(gain * balance)
-        return np.asarray(gains, dtype=np.float32)
+            row[0:3], row[4:7] = gain * balance, black
+        return settings
 
     def _develop(
-        self, radiance: Any, direct: Any, gains: NDArray[np.float32], index: int
+        self, radiance: Any, direct: Any, settings: NDArray[np.float32], index: int
     ) -> tuple[Any, Any]:
         """Return the 8-bit image (three UInt32) and the encoded direct signal, one lane a pixel."""
-        table = mi.Float(np.pad(gains, ((0, 0), (0, 1))).ravel())
-        packed = dr.gather(mi.Vector4f, table, self._camera)
+        table = mi.Float(settings.ravel())
+        packed = dr.gather(mi.Vector4f, table, self._camera * 2)
         gain = mi.Color3f(packed.x, packed.y, packed.z)
-        exposed = radiance * gain
+        packed = dr.gather(mi.Vector4f, table, self._camera * 2 + 1)
+        black = mi.Color3f(packed.x, packed.y, packed.z)
+        exposed = dr.maximum(radiance - black, 0.0) * gain
         key = generator(self._seed, 'camera', index).integers(0, 2**32, 2, dtype=np.uint32)
         lane = dr.arange(mi.UInt32, len(self._camera)) + dr.opaque(mi.UInt32, int(key[0]))
         first, second = mi.sample_tea_32(lane, dr.opaque(mi.UInt32, int(key[1])), rounds=4)

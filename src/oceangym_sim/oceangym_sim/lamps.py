@@ -65,5 +65,7 @@ def default_lamps() -> tuple[Lamp, ...]:
 
 def lamp_table(lamps: tuple[Lamp, ...]) -> NDArray[np.float32]:
     """Return (lamps, 8) rows: position, direction, peak intensity [cd], exponent."""
-    rows = [[*lamp.position, *lamp.direction, lamp.peak_intensity, lamp.exponent] for lamp in lamps]
+    rows = [
+        [*lamp.position, *lamp.direction, lamp.peak_intensity, lamp.exponent] for lamp in lamps
+    ]
     return np.asarray(rows, dtype=np.float32).reshape(len(lamps), 8)

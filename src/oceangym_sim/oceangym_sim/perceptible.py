@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import CameraSpec
 from oceangym_core.world import Anchor
 from oceangym_sim.cameras import CameraFrame
 from oceangym_sim.sonar import PingFormer
@@ -39,31 +41,38 @@ class Target:
             instances=np.asarray([known[name] for name in anchor.instances], dtype=np.uint32),
         )
 
-    def near(self, position: NDArray[np.float32]) -> NDArray[np.bool_]:
+    def near(self, position: NDArray[np.floating]) -> NDArray[np.bool_]:
         """Return which points (..., 3) in map lie within the anchor's radius (all without one)."""
         if self.anchor.radius is None:
             return np.ones(position.shape[:-1], dtype=bool)
-        away = position - np.asarray(self.anchor.point, dtype=np.float32)
+        away = position - np.asarray(self.anchor.point, dtype=position.dtype)
         close: NDArray[np.bool_] = (away * away).sum(axis=-1) <= self.anchor.radius**2
         return close
 
 
-def camera_pixels(
-    target: Target, frame: CameraFrame, rays: NDArray[np.float64], origin: NDArray[np.float64]
-) -> int:
+def camera_pixels(target: Target, frame: CameraFrame, spec: CameraSpec, pose: Pose) -> int:
     """Return the number of pixels that resolve a target.
 
     Args:
         target: What to look for.
-        frame: One camera's frame.
-        rays: (H, W, 3) unit directions of its pixels in map.
-        origin: (3,) optical centre in map [m].
+        frame: The camera's frame.
+        spec: The camera, of the frame's size.
+        pose: base_link in map.
     """
     seen = np.isin(frame.instance, target.instances) & (frame.direct >= DIRECT_SIGNAL)
     if target.anchor.radius is None or not seen.any():
         return int(seen.sum())
-    points = origin + rays[seen] * frame.distance[seen][:, None]
-    return int(target.near(points.astype(np.float32)).sum())
+    row, column = np.nonzero(seen)
+    rays = np.stack(
+        [
+            (column + 0.5 - spec.width / 2) / spec.focal_length,
+            (row + 0.5 - spec.height / 2) / spec.focal_length,
+            np.ones(len(row)),
+        ],
+        axis=-1,
+    )
+    rays *= (frame.distance[seen] / np.linalg.norm(rays, axis=-1))[:, None]
+    return int(target.near((pose @ spec.mount).apply(rays)).sum())
 
 
 def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer) -> int:

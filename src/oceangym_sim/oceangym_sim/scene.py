@@ -96,7 +96,9 @@ class RayScene:
         b1, b2 = found.prim_uv.x, found.prim_uv.y
         b0 = 1.0 - b1 - b2
         smooth = (
-            b0 * _unpack_normal(third.x) + b1 * _unpack_normal(third.y) + b2 * _unpack_normal(third.z)
+            b0 * _unpack_normal(third.x)
+            + b1 * _unpack_normal(third.y)
+            + b2 * _unpack_normal(third.z)
         )
         face = _unpack_normal(third.w)
         down = mi.Vector3f(0.0, 0.0, -1.0)
@@ -141,7 +143,8 @@ class RayScene:
         """Return the range [m] along each ray, (N,), inf beyond `reach`; the sea surface is none.
 
         Args:
-            origins, directions: (N, 3) in map, directions of unit length.
+            origins: (N, 3) in map [m].
+            directions: (N, 3) of unit length.
             reach: Longest range [m].
         """
         self.activate()
@@ -153,7 +156,9 @@ class RayScene:
         found = self._scene.ray_intersect_preliminary(ray, coherent=False)
         return np.asarray(dr.select(found.is_valid(), found.t, dr.inf))
 
-    def occluded(self, position: Any, face_normal: Any, direction: Any, reach: Any, active: Any) -> Any:
+    def occluded(
+        self, position: Any, face_normal: Any, direction: Any, reach: Any, active: Any
+    ) -> Any:
         """Return whether anything lies within `reach` [m] of surface points in a direction."""
         ray = mi.Ray3f(position + face_normal * _EPSILON * 10.0, direction)
         ray.maxt = mi.Float(reach)
@@ -185,7 +190,9 @@ class RayScene:
         ):
             texel = dr.gather(mi.UInt32, self._texels, base + index, active)
             encoded += (weight / 255.0) * mi.Color3f(
-                mi.Float(texel & 0xFF), mi.Float((texel >> 8) & 0xFF), mi.Float((texel >> 16) & 0xFF)
+                mi.Float(texel & 0xFF),
+                mi.Float((texel >> 8) & 0xFF),
+                mi.Float((texel >> 16) & 0xFF),
             )
         # Cubic fit of the sRGB decoding, off by less than 0.004: a power per texel would cost more
         # than the tracing.
@@ -198,7 +205,8 @@ def _mitsuba_scene(geometry: Geometry) -> Any:
     parameters['vertex_positions'] = geometry.vertices.ravel()
     parameters['faces'] = geometry.faces.ravel()
     parameters.update()
-    return mi.load_dict({'type': 'scene', 'world': mesh})
+    # Without robust intersections a ray through an edge or a corner can slip between triangles.
+    return mi.load_dict({'type': 'scene', 'embree_use_robust_intersections': True, 'world': mesh})
 
 
 def _face_records(geometry: Geometry) -> NDArray[np.float32]:
@@ -224,7 +232,8 @@ def _pack_normals(normals: NDArray[np.float32]) -> NDArray[np.uint32]:
     top = 0x7FFF
     qx = np.round((np.clip(folded_x, -1, 1) * 0.5 + 0.5) * top).astype(np.uint32)
     qy = np.round((np.clip(folded_y, -1, 1) * 0.5 + 0.5) * top).astype(np.uint32)
-    return qx | qy << np.uint32(15)
+    packed: NDArray[np.uint32] = qx | qy << np.uint32(15)
+    return packed
 
 
 def _unpack_normal(word: Any) -> Any:
@@ -235,9 +244,7 @@ def _unpack_normal(word: Any) -> Any:
     y = mi.Float((bits >> 15) & 0x7FFF) * scale - 1.0
     z = 1.0 - dr.abs(x) - dr.abs(y)
     fold = dr.maximum(-z, 0.0)
-    return dr.normalize(
-        mi.Vector3f(x - dr.copysign(fold, x), y - dr.copysign(fold, y), z)
-    )
+    return dr.normalize(mi.Vector3f(x - dr.copysign(fold, x), y - dr.copysign(fold, y), z))
 
 
 def pixel_angle(focal_length: float) -> float:

@@ -55,7 +55,8 @@ class SensorSuite:
         anchors: The task's targets, whose perceptibility is recorded.
         seed: Of all sensor noise.
         device: ``auto``, ``cpu`` or ``gpu``.
-        mode: ``all`` renders images; ``truth`` only what perceptibility needs, at reduced size;
+        mode: ``all`` renders images; ``truth`` only what perceptibility needs, with
+            small cameras and without noise;
             ``none`` nothing at all.
         scene: The world's ray scene where one is built already.
     """
@@ -99,18 +100,11 @@ class SensorSuite:
                 samples=1 if truth else 2,
             )
         if sonars:
-            small = tuple(_small_sonar(spec) if truth else spec for spec in sonars)
-            self._cell_factors = {
-                big.direction: big.beams * big.range_bins / (less.beams * less.range_bins)
-                for big, less in zip(sonars, small)
-            }
-            self._sonars = SonarRig(
-                scene=scene,
-                specs=small,
-                seed=seed,
-                bin_ratios=tuple(b.range_bins / s.range_bins for b, s in zip(sonars, small)),
-            )
+            self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed)
             self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
+        self._wanted = np.concatenate(
+            [np.empty(0, np.uint32), *(t.instances for t in self._targets)]
+        )
 
     @property
     def scene(self) -> RayScene:
@@ -139,7 +133,9 @@ class SensorSuite:
                 cameras = {name: frame.image for name, frame in frames.items()}
                 hashes |= {f'camera/{name}': _digest(image) for name, image in cameras.items()}
         if self._sonars is not None:
-            pings = self._sonars.observe(pose=pose, index=index, noise=render)
+            pings = self._sonars.observe(
+                pose=pose, index=index, noise=render, only_with=None if render else self._wanted
+            )
             sightings += self._sonar_sightings(pings)
             for name, frame in pings.items():
                 if frame.polar is not None:
@@ -181,12 +177,10 @@ class SensorSuite:
         for former in self._sonars.formers:
             name = former.spec.direction
             for target in self._targets:
-                count = sonar_cells(target, frames[name], former) * self._cell_factors[name]
-                if count:
+                cells = sonar_cells(target, frames[name], former) if name in frames else 0
+                if cells:
                     found.append(
-                        Sighting(
-                            anchor=target.anchor.name, sensor=f'sonar/{name}', cells=round(count)
-                        )
+                        Sighting(anchor=target.anchor.name, sensor=f'sonar/{name}', cells=cells)
                     )
         return found
 
@@ -205,16 +199,6 @@ def _pixel_factor(spec: CameraSpec, truth: bool) -> float:
     """Return the number of full-size pixels that one rendered pixel stands for."""
     small = _small_camera(spec) if truth else spec
     return spec.width * spec.height / (small.width * small.height)
-
-
-def _small_sonar(spec: SonarSpec) -> SonarSpec:
-    """Return the sonar at no more than TRUTH_SIZE beams and bins, with half the rays."""
-    return replace(
-        spec,
-        beams=min(spec.beams, TRUTH_SIZE),
-        range_bins=min(spec.range_bins, TRUTH_SIZE),
-        elevation_rays=max(1, spec.elevation_rays // 2),
-    )
 
 
 def _digest(array: NDArray[np.generic]) -> str:

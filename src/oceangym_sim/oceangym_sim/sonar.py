@@ -21,6 +21,8 @@ Grid = NDArray[np.float32]
 # Longest share of its range that one ray's footprint may span (a glancing cell has no end).
 _LONGEST_FOOTPRINT = 0.3
 _LEAST_COSINE = 0.02
+# Rays must be traced this much past the longest range: their footprints reach back into the image.
+REACH = 1.0 + _LONGEST_FOOTPRINT / 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,10 +106,8 @@ def absorption_db(
 def elevations(spec: SonarSpec) -> NDArray[np.float64]:
     """Return the elevations of the traced rays [rad], (elevation_rays,), lowest first."""
     cell = spec.elevation_aperture / spec.elevation_rays
-    angles: NDArray[np.float64] = (
-        np.arange(spec.elevation_rays) + 0.5
-    ) * cell - spec.elevation_aperture / 2
-    return angles
+    angles = (np.arange(spec.elevation_rays) + 0.5) * cell - spec.elevation_aperture / 2
+    return np.asarray(angles, dtype=np.float64)
 
 
 def ray_directions(spec: SonarSpec) -> NDArray[np.float64]:
@@ -150,6 +150,26 @@ def time_varied_gain(distance: Grid, absorption: float) -> Grid:
     return gain
 
 
+def footprint(distance: Grid, cosine: Grid, cell: float) -> tuple[Grid, Grid]:
+    """Return the nearest and farthest range [m] of the plane patch that each elevation cell sees.
+
+    On a plane met at an angle t, r(e) = r cos t / cos(t + e): neighbouring cells of a flat seabed
+    abut without gap or overlap.
+
+    Args:
+        distance: To the cell's centre [m].
+        cosine: Of the angle of incidence.
+        cell: Height of the cell [rad].
+    """
+    c = np.clip(cosine, _LEAST_COSINE, 1.0).astype(np.float32)
+    along = c * np.float32(math.cos(cell / 2))
+    across = np.sqrt(1.0 - c * c) * np.float32(math.sin(cell / 2))
+    near = distance * np.maximum(c / (along + across), 1.0 - _LONGEST_FOOTPRINT / 2)
+    longest = np.float32(1.0 + _LONGEST_FOOTPRINT / 2)
+    far = distance * np.minimum(c / np.maximum(along - across, c / longest), longest)
+    return near.astype(np.float32), far.astype(np.float32)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounces:
     """Echoes of a second bounce, flat arrays: beam, half the path's length [m], power."""
@@ -164,10 +184,9 @@ class PingFormer:
 
     Args:
         spec: The sonar.
-        bin_ratio: How many bins of the real device one bin stands for: its noise adds up alike.
     """
 
-    def __init__(self, spec: SonarSpec, *, bin_ratio: float = 1.0) -> None:
+    def __init__(self, spec: SonarSpec) -> None:
         self.spec = spec
         self.preset = preset(spec.preset)
         self._absorption = absorption_db(spec.frequency)
@@ -179,7 +198,7 @@ class PingFormer:
         self._gain = time_varied_gain(centres.astype(np.float32), self._absorption)
         # Receiver noise is level; the gain makes it grow with range.
         self.noise_floor: Grid = (
-            bin_ratio * 10.0 ** (self.preset.noise_db / 10.0) * self._gain / self._gain[-1]
+            10.0 ** (self.preset.noise_db / 10.0) * self._gain / self._gain[-1]
         ).astype(np.float32)
 
     def loss(self, distance: Grid) -> Grid:
@@ -209,28 +228,36 @@ class PingFormer:
         Each ray is an elevation cell: its echo is spread over the range its footprint spans.
 
         Args:
-            distance, cosine: As for `echo_power`.
+            distance: As for `echo_power`.
+            cosine: As for `echo_power`.
             power: From `echo_power`; zero out rays to see only some things.
             bounces: Echoes of the second bounce.
         """
         spec = self.spec
         image = np.zeros((spec.range_bins, spec.beams), np.float32)
-        bounded = np.clip(cosine, _LEAST_COSINE, 1.0)
-        slope = np.sqrt(1.0 - bounded * bounded) / bounded
         found = np.isfinite(distance) & (power > 0.0)
         r = np.where(found, distance, 0.0).astype(np.float32)
-        span = (r * np.minimum(slope * self._cell, _LONGEST_FOOTPRINT)).astype(np.float32)
+        near, far = footprint(r, cosine, self._cell)
         _spread(
-            image, r, span, np.where(found, power, 0.0).astype(np.float32),
-            np.float32(spec.range_min), np.float32(spec.range_resolution),
+            image,
+            near,
+            far,
+            np.where(found, power, 0.0).astype(np.float32),
+            np.float32(spec.range_min),
+            np.float32(spec.range_resolution),
         )
         if bounces is not None:
             _scatter(
-                image, bounces.beam, bounces.distance, bounces.power,
-                np.float32(spec.range_min), np.float32(spec.range_resolution),
+                image,
+                bounces.beam,
+                bounces.distance,
+                bounces.power,
+                np.float32(spec.range_min),
+                np.float32(spec.range_resolution),
             )
         image *= (self._gain / self._full_scale)[:, None]
-        return _convolve_beams(image, self._beam_kernel)
+        smeared: Grid = _convolve_beams(image, self._beam_kernel)
+        return smeared
 
     def ping(self, mean: Grid, rng: np.random.Generator) -> Grid:
         """Return a mean echo image with speckle and noise, clipped to 0..1, (range_bins, beams)."""
@@ -242,32 +269,35 @@ class PingFormer:
         # Echo and noise are independent Gaussian fields: the power of their sum is exponential
         # (gamma for several looks) about the sum of their mean powers.
         polar = (mean + self.noise_floor[:, None]) * speckle * np.float32(1.0 / looks)
-        return np.minimum(polar, np.float32(1.0))
+        clipped: Grid = np.minimum(polar, np.float32(1.0))
+        return clipped
 
 
 def _beam_kernel(spec: SonarSpec, width: float) -> Grid:
     """Return the two-way azimuth pattern sampled at the beam spacing, summing to 1, odd length."""
     spacing = spec.azimuth_aperture / max(spec.beams - 1, 1)
     sigma = width / spacing / (2.0 * math.sqrt(2.0 * math.log(2.0)))
-    reach = min(int(math.ceil(3.0 * sigma)), (spec.beams - 1) // 2)
+    reach = min(math.ceil(3.0 * sigma), (spec.beams - 1) // 2)
     offsets = np.arange(-reach, reach + 1)
     kernel = np.exp(-0.5 * (offsets / max(sigma, 1e-6)) ** 2)
     return np.asarray(kernel / kernel.sum(), dtype=np.float32)
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[misc]
-def _spread(image, distance, span, power, range_min, resolution):  # type: ignore[no-untyped-def]
-    """Add each ray's power over the bins that its footprint covers (one bin at least)."""
+@numba.njit(cache=True, nogil=True)
+def _spread(image, near, far, power, range_min, resolution):  # type: ignore[no-untyped-def]
+    """Add each ray's power over the bins that its footprint covers (one bin's length at least)."""
     bins = image.shape[0]
-    rays, beams = distance.shape
+    rays, beams = near.shape
     for ray in range(rays):
         for beam in range(beams):
             p = power[ray, beam]
             if p <= 0.0:
                 continue
-            middle = (distance[ray, beam] - range_min) / resolution
-            half = 0.5 * max(span[ray, beam] / resolution, np.float32(1.0))
-            low, high = middle - half, middle + half
+            low = (near[ray, beam] - range_min) / resolution
+            high = (far[ray, beam] - range_min) / resolution
+            if high - low < np.float32(1.0):
+                middle = np.float32(0.5) * (low + high)
+                low, high = middle - np.float32(0.5), middle + np.float32(0.5)
             if high <= 0.0 or low >= bins:
                 continue
             density = p / (high - low)
@@ -278,7 +308,7 @@ def _spread(image, distance, span, power, range_min, resolution):  # type: ignor
                     image[i, beam] += density * covered
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[misc]
+@numba.njit(cache=True, nogil=True)
 def _scatter(image, beam, distance, power, range_min, resolution):  # type: ignore[no-untyped-def]
     """Add second-bounce echoes, each over two neighbouring bins."""
     bins = image.shape[0]
@@ -292,7 +322,7 @@ def _scatter(image, beam, distance, power, range_min, resolution):  # type: igno
             image[low + 1, beam[k]] += power[k] * share
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[misc]
+@numba.njit(cache=True, nogil=True)
 def _convolve_beams(image, kernel):  # type: ignore[no-untyped-def]
     """Smear each range bin over the beams; a beam at the edge sees nothing beyond it."""
     bins, beams = image.shape

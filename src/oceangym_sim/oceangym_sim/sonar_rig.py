@@ -16,7 +16,7 @@ from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
 from oceangym_sim.placement import Placement, rotate, rotate_back
 from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import Bounces, Grid, PingFormer, ray_directions
+from oceangym_sim.sonar import Bounces, Grid, PingFormer, ray_directions, REACH
 
 _LOG = logging.getLogger(__name__)
 # Every second elevation ray carries a second bounce: the echoes are weak and blurred.
@@ -55,22 +55,12 @@ class SonarRig:
         scene: What the rays meet.
         specs: The sonars; sizes may differ.
         seed: Of speckle and noise.
-        bin_ratios: For each sonar, how many bins of the real device one of its bins stands for
-            (default 1), so that a reduced sonar keeps the ratio of echo to noise.
     """
 
-    def __init__(
-        self,
-        *,
-        scene: RayScene,
-        specs: tuple[SonarSpec, ...],
-        seed: int,
-        bin_ratios: tuple[float, ...] | None = None,
-    ) -> None:
+    def __init__(self, *, scene: RayScene, specs: tuple[SonarSpec, ...], seed: int) -> None:
         self._scene = scene
         self.specs = specs
-        ratios = bin_ratios or (1.0,) * len(specs)
-        self.formers = tuple(PingFormer(s, bin_ratio=r) for s, r in zip(specs, ratios))
+        self.formers = tuple(PingFormer(spec) for spec in specs)
         self._seed = seed
         self._silent = {spec.direction: 0 for spec in specs}
         scene.activate()
@@ -83,7 +73,9 @@ class SonarRig:
             np.repeat(np.arange(len(specs), dtype=np.uint32), np.diff(self._starts))
         )
         self._offsets = mi.Float(
-            np.concatenate([[*s.mount.position, s.range_max] for s in specs]).astype(np.float32)
+            np.concatenate([[*s.mount.position, s.range_max * REACH] for s in specs]).astype(
+                np.float32
+            )
         )
         bouncing = np.concatenate(
             [
@@ -100,15 +92,22 @@ class SonarRig:
         dr.eval(self._rays, self._owner, self._offsets, self._bouncing_lanes)
 
     def observe(
-        self, *, pose: Pose, index: int, bounce: bool = True, noise: bool = True
+        self,
+        *,
+        pose: Pose,
+        index: int,
+        bounce: bool = True,
+        noise: bool = True,
+        only_with: NDArray[np.uint32] | None = None,
     ) -> dict[str, SonarFrame]:
-        """Return every sonar's frame from a vehicle pose (base_link in map), by direction.
+        """Return the sonars' frames from a vehicle pose (base_link in map), by direction.
 
         Args:
             pose: base_link in map.
             index: Of the observation, for the noise.
             bounce: Trace the second bounce where the preset has one.
             noise: Draw speckle and noise.
+            only_with: Leave out sonars that meet none of these instances.
         """
         self._scene.activate()
         placement = Placement.of(pose)
@@ -119,11 +118,17 @@ class SonarRig:
         dr.eval(*outputs)
         distance, cosines, strength, instance = (np.asarray(o) for o in outputs[:4])
         position = np.asarray(hits.position).T
+        wanted = [
+            only_with is None or bool(np.isin(instance[a:b], only_with).any())
+            for a, b in zip(self._starts[:-1], self._starts[1:])
+        ]
         echoes: dict[int, Bounces] = {}
-        if bounce and len(self._bouncing):
+        if bounce and any(wanted) and len(self._bouncing):
             echoes = self._second_bounce(placement, hits)
         frames = {}
         for i, (spec, former) in enumerate(zip(self.specs, self.formers)):
+            if not wanted[i]:
+                continue
             part, shape = slice(self._starts[i], self._starts[i + 1]), self._shapes[i]
             grid = distance[part].reshape(shape)
             cos = cosines[part].reshape(shape)
@@ -182,13 +187,13 @@ class SonarRig:
         active &= ~self._scene.occluded(
             found.position, found.face_normal, homeward, last_range - 0.05, active
         )
-        kept = dr.select(on_surface, _SURFACE_REFLECTION, _SOLID_REFLECTION * dr.sqrt(first_strength))
+        kept = dr.select(
+            on_surface, _SURFACE_REFLECTION, _SOLID_REFLECTION * dr.sqrt(first_strength)
+        )
         power = dr.select(active, kept * found.strength * facing, 0.0)
         arrival = rotate_back(placement.rotation, -homeward)
         dr.eval(arrival, half_path, power)
-        return self._sort_bounces(
-            np.asarray(arrival).T, np.asarray(half_path), np.asarray(power)
-        )
+        return self._sort_bounces(np.asarray(arrival).T, np.asarray(half_path), np.asarray(power))
 
     def _sort_bounces(self, arrival: Grid, half_path: Grid, power: Grid) -> dict[int, Bounces]:
         """Assign second-bounce echoes to the beams of their own sonar."""
@@ -221,7 +226,10 @@ class SonarRig:
         if self._silent[direction] == SILENT_PINGS:
             _LOG.warning(
                 'sonar %s: %d pings in a row are all zero; the ray backend %s may be unusable here '
-                '(try device:=cpu)', direction, SILENT_PINGS, self._scene.variant,
+                '(try device:=cpu)',
+                direction,
+                SILENT_PINGS,
+                self._scene.variant,
             )
 
 

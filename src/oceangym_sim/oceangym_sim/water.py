@@ -45,16 +45,17 @@ _MEAN_COSINE = 0.86
 _FORWARD_SHARE = 0.2
 # A wide lamp beam keeps most of its forward-scattered light (Henyey-Greenstein g = 0.924).
 _LAMP_FORWARD_SHARE = 0.8
-# Asymmetry of the ambient in-scatter after multiple scattering: looking up is about 11 times as
-# bright as looking level, level 2.4 times as bright as down.
-_VEIL_ASYMMETRY = 0.5
+# Asymmetry of the ambient in-scatter after multiple scattering: looking up is about 6 times as
+# bright as looking level, level twice as bright as down.
+_VEIL_ASYMMETRY = 0.4
 
 
 def jerlov_kd(jerlov: str) -> Array:
     """Return Kd [1/m] of R, G, B, (3,), each the mean of the two tabled wavelengths."""
     if jerlov not in _KD_TABLE:
         raise unknown_name('Jerlov water type', jerlov, JERLOV_TYPES)
-    return np.asarray(_KD_TABLE[jerlov]).reshape(3, 2).mean(axis=1)
+    kd: Array = np.asarray(_KD_TABLE[jerlov]).reshape(3, 2).mean(axis=1)
+    return kd
 
 
 def kirk_absorption(kd: ArrayLike, scattering: ArrayLike) -> Array:
@@ -85,7 +86,7 @@ class WaterOptics:
     light_lux: float = 10.0
     depth_offset: float = 0.0
     lamps: float = 0.0
-    visibility: float = 30.0
+    visibility: float = 45.0
 
     def __post_init__(self) -> None:
         jerlov_kd(self.jerlov)
@@ -181,17 +182,14 @@ class WaterOptics:
         """Return the veil [lux/sr per channel], (3,), over a sight line of this length [m]."""
         rate = self.veil_rate(upward)
         return (
-            self.veil_source(upward)
-            * self.irradiance(z)
-            * (1.0 - np.exp(-rate * distance))
-            / rate
+            self.veil_source(upward) * self.irradiance(z) * (1.0 - np.exp(-rate * distance)) / rate
         )
 
 
 def veil_phase(upward: float) -> float:
     """Return the in-scatter phase function [1/sr] towards a viewing direction (Henyey-Greenstein)."""
     g = _VEIL_ASYMMETRY
-    return (1.0 - g * g) / (4.0 * math.pi * (1.0 + g * g - 2.0 * g * upward) ** 1.5)
+    return (1.0 - g * g) / (4.0 * math.pi * math.pow(1.0 + g * g - 2.0 * g * upward, 1.5))
 
 
 def veil_asymmetry() -> float:

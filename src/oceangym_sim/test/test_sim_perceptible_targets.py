@@ -1,0 +1,174 @@
+from collections.abc import Callable
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import CameraSpec, Sighting, SonarSpec
+from oceangym_core.world import load_world
+from oceangym_sim.lamps import default_lamps
+from oceangym_sim.sensors import SensorSuite
+from oceangym_sim.water import WaterOptics
+
+ANCHORS = (
+    '<oceangym:anchor name="wreck_1" label="SUNKEN SHIP" instances="wreck"><point>15 0 -58</point>'
+    '</oceangym:anchor>'
+    '<oceangym:anchor name="pipe_1" label="OIL PIPELINE" instances="pipe" radius="5">'
+    '<point>0 20 -59</point></oceangym:anchor>'
+    '<oceangym:anchor name="hidden_1" label="OIL DRUM" instances="drum"><point>-15 0 -58.5</point>'
+    '</oceangym:anchor>'
+)
+CAMERAS = tuple(
+    CameraSpec(direction=d, mount=Pose.of((0, 0, 0), optical_orientation(d))) for d in DIRECTIONS
+)
+SONARS = tuple(
+    SonarSpec(
+        direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)), range_min=1.0, range_max=40.0,
+        elevation_aperture=float(np.deg2rad(20.0)), preset='oceangym_decision',
+    )
+    for d in DIRECTIONS
+)  # fmt: skip
+
+
+@pytest.fixture(scope='module')
+def world_path(build_world: Callable[..., Path], box: Any) -> Path:
+    return build_world(
+        [
+            box('bottom', '0 0 -61 0 0 0', '300 300 2', colour='0.5 0.45 0.35', strength_db=-22.0),
+            box('wreck', '15 0 -58 0 0 0.5', '3 8 4', colour='0.3 0.2 0.15'),
+            box('pipe', '0 20 -59 0 0 0', '60 1 1', colour='0.4 0.4 0.4'),
+            box('drum', '-15 0 -59 0 0 0', '1 1 1', colour='0.1 0.2 0.7'),
+            box('rock', '-10 0 -57 0 0 0', '2 12 6', strength_db=-14.0),
+        ],
+        ANCHORS,
+    )
+
+
+def suite(path: Path, **options: Any) -> SensorSuite:
+    world = load_world(path)
+    settings = {
+        'cameras': CAMERAS, 'sonars': SONARS, 'optics': WaterOptics(), 'lamps': default_lamps(),
+        'anchors': world.anchors, 'seed': 0, 'device': 'cpu', 'mode': 'truth', **options,
+    }  # fmt: skip
+    return SensorSuite(world=world, **settings)
+
+
+def counts(sightings: tuple[Sighting, ...]) -> dict[tuple[str, str], int]:
+    return {(s.anchor, s.sensor): s.pixels + s.cells for s in sightings}
+
+
+POSE = Pose.of((0, 0, -57))
+
+
+def test_truth_mode_agrees_with_full_size(world_path: Path) -> None:
+    full = suite(world_path, mode='all').observe(pose=POSE, index=0, lamp_level=0.0)
+    truth = suite(world_path).observe(pose=POSE, index=0, lamp_level=0.0)
+    assert set(full.cameras) == set(full.sonars) == set(DIRECTIONS)
+    assert not truth.cameras
+    assert not truth.sonars
+    expected, got = counts(full.sightings), counts(truth.sightings)
+    for key, value in expected.items():
+        if value > 500:
+            assert got[key] == pytest.approx(value, rel=0.25), key
+    assert all(expected.get(key, 0) > 50 for key, value in got.items() if value > 500)
+
+
+def test_a_target_in_the_open_is_seen_and_heard_where_it_is(world_path: Path) -> None:
+    got = counts(suite(world_path).observe(pose=POSE, index=0, lamp_level=0.0).sightings)
+    assert got['wreck_1', 'camera/front'] > 1000
+    assert got['wreck_1', 'sonar/front'] > 100
+    assert ('wreck_1', 'camera/back') not in got
+    assert got['pipe_1', 'camera/left'] > 500
+
+
+def test_a_target_behind_a_rock_is_not(world_path: Path) -> None:
+    got = counts(suite(world_path).observe(pose=POSE, index=0, lamp_level=0.0).sightings)
+    assert not [key for key in got if key[0] == 'hidden_1']
+    beside = Pose.of((-15, 8, -57))
+    got = counts(suite(world_path).observe(pose=beside, index=0, lamp_level=0.0).sightings)
+    assert got['hidden_1', 'camera/right'] > 64
+
+
+def test_only_the_part_within_the_radius_counts(world_path: Path) -> None:
+    far_end = Pose.of((25, 14, -57))
+    got = counts(suite(world_path).observe(pose=far_end, index=0, lamp_level=0.0).sightings)
+    # The pipe fills the left view, but its target part is 20 m along it.
+    near = counts(
+        suite(world_path).observe(pose=Pose.of((0, 14, -57)), index=0, lamp_level=0.0).sightings
+    )
+    assert near['pipe_1', 'camera/left'] > 5000
+    assert got.get(('pipe_1', 'camera/left'), 0) == 0
+
+
+def test_veil_and_distance_hide_a_target_in_deep_water(world_path: Path) -> None:
+    deep = WaterOptics(light_lux=1.5, depth_offset=450.0, visibility=10.0)
+    dark = suite(world_path, optics=deep, sonars=())
+    near = counts(dark.observe(pose=Pose.of((9, 0, -57)), index=0, lamp_level=1.0).sightings)
+    assert near['wreck_1', 'camera/front'] > 64
+    far = dark.observe(pose=Pose.of((-7, 0, -57)), index=0, lamp_level=1.0)
+    assert not [s for s in far.sightings if s.anchor == 'wreck_1']
+    off = dark.observe(pose=Pose.of((9, 0, -57)), index=0, lamp_level=0.0)
+    assert not off.sightings
+
+
+def test_none_renders_nothing(world_path: Path) -> None:
+    idle = suite(world_path, mode='none')
+    reading = idle.observe(pose=POSE, index=0, lamp_level=0.0)
+    assert not (reading.cameras or reading.sonars or reading.sightings or reading.image_hashes)
+    assert idle.altitude(POSE) == pytest.approx(3.0, abs=1e-3)
+    with pytest.raises(OceanGymError, match="Did you mean 'truth'"):
+        suite(world_path, mode='truths')
+
+
+CHILD = """
+import json, sys
+from pathlib import Path
+sys.path[:0] = json.loads(sys.argv[4])
+import numpy as np
+from dataclasses import replace
+from oceangym_core.world import load_world
+from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import CameraSpec, SonarSpec
+from oceangym_sim.lamps import default_lamps
+from oceangym_sim.sensors import SensorSuite
+from oceangym_sim.water import WaterOptics
+world = load_world(Path(sys.argv[1]))
+suite = SensorSuite(
+    world=world, anchors=world.anchors, seed=int(sys.argv[3]), device='cpu', mode='all',
+    optics=WaterOptics(), lamps=default_lamps(),
+    cameras=tuple(CameraSpec(direction=d, mount=Pose.of((0, 0, 0), optical_orientation(d)),
+                             width=128, height=128) for d in DIRECTIONS),
+    sonars=tuple(SonarSpec(direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)), beams=128,
+                           preset='oceangym_decision') for d in DIRECTIONS),
+)
+import drjit as dr
+dr.set_thread_count(int(sys.argv[2]))
+reading = suite.observe(pose=Pose.from_euler((0, 0, -57), 0.1, 0.1, 0.2), index=1, lamp_level=0.5)
+print(json.dumps([reading.image_hashes, [[s.anchor, s.sensor, s.pixels, s.cells] for s in reading.sightings]]))
+"""
+
+
+def test_bits_depend_on_the_seed_and_not_on_the_threads(world_path: Path) -> None:
+    def hashes(threads: int, seed: int) -> Any:
+        done = subprocess.run(
+            [sys.executable, '-c', textwrap.dedent(CHILD), str(world_path), str(threads), str(seed),
+             json.dumps(sys.path)],
+            capture_output=True, text=True, check=True, env=dict(os.environ),
+        )  # fmt: skip
+        return json.loads(done.stdout.splitlines()[-1])
+
+    one = hashes(1, 7)
+    assert len(one[0]) == 12
+    assert hashes(3, 7) == one
+    other = hashes(2, 8)[0]
+    assert all(other[stream] != digest for stream, digest in one[0].items())
