@@ -282,7 +282,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _explained(path: Path, error: ValidationError) -> OceanGymError:
-    first = error.errors()[0]
+    # An unknown key explains a missing one: it comes first.
+    errors = sorted(error.errors(), key=lambda e: e['type'] != 'extra_forbidden')
+    first = errors[0]
     where = [part for part in first['loc'] if not (isinstance(part, str) and '[' in part)]
     key = '.'.join(str(part) for part in where)
     if first['type'] == 'extra_forbidden':
