@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 import trimesh
 
 from oceangym_core.geometry import Pose, quaternion_from_matrix
@@ -14,11 +14,9 @@ from oceangym_worlds.mesh_ops import build, merge, rotation, uv_of
 from oceangym_worlds.model import Primitive
 
 
-def _welded(mesh: trimesh.Trimesh) -> np.ndarray:
+def _welded(mesh: trimesh.Trimesh) -> NDArray[np.int_]:
     """Return for each vertex (N,) the number of its place."""
-    _, index = np.unique(
-        np.round(mesh.vertices, 5) + 0.0, axis=0, return_inverse=True
-    )
+    _, index = np.unique(np.round(mesh.vertices, 5) + 0.0, axis=0, return_inverse=True)
     return np.asarray(index).reshape(-1)
 
 
@@ -48,11 +46,17 @@ def thicken(mesh: trimesh.Trimesh, thickness: float) -> tuple[trimesh.Trimesh, t
     start = 4 * np.arange(len(free))[:, None]
     rim = build(
         corners.reshape(-1, 3),
-        np.vstack([start + [0, 1, 2], start + [0, 2, 3]]),
+        np.vstack([start + np.array([0, 1, 2]), start + np.array([0, 2, 3])]),
         np.stack([uv_of(mesh)[a]] * 2 + [uv_of(mesh)[b]] * 2, axis=1).reshape(-1, 2),
         np.repeat(across, 4, axis=0),
     )
     return merge([mesh, rim]), inner
+
+
+def laid(mesh: trimesh.Trimesh, pose: Pose) -> trimesh.Trimesh:
+    """Return a mesh of a body's frame in the frame in which the body has `pose`."""
+    normals = np.asarray(mesh.vertex_normals) @ pose.rotation.T
+    return build(pose.apply(mesh.vertices), mesh.faces, uv_of(mesh), normals)
 
 
 def double_sided(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
@@ -66,9 +70,7 @@ def double_sided(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     return merge([mesh, back])
 
 
-def euler_pose(
-    position: ArrayLike, rpy_deg: tuple[float, float, float] = (0.0, 0.0, 0.0)
-) -> Pose:
+def euler_pose(position: ArrayLike, rpy_deg: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Pose:
     """Return the pose of a position [m] and roll, pitch, yaw [deg], as `mesh_ops.move` turns."""
     return Pose.of(position, quaternion_from_matrix(rotation(*rpy_deg)))
 

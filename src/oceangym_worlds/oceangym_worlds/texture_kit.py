@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from oceangym_core.rng import generator
 from oceangym_worlds.noise_kit import (
-    Field,
-    Size,
     fbm,
+    Field,
     ridged,
     shape_of,
+    Size,
     smoothstep,
     worley,
 )
@@ -313,7 +313,9 @@ def stamp(
         times = (max(height // 512, 1), max(width // 512, 1))
         flake = fbm(seed, (height // times[0], width // times[1]), 6, 6, 0.7, 'flake')
         level = float(np.quantile(flake, wear))
-        flake = np.pad(np.tile(flake, times), ((0, height % times[0]), (0, width % times[1])), 'edge')
+        flake = np.pad(
+            np.tile(flake, times), ((0, height % times[0]), (0, width % times[1])), 'edge'
+        )
         mask = (mask * smoothstep(level - 0.02, level + 0.03, flake)).astype(np.float32)
     return _finish(_mix(texture.astype(np.float32), colour, mask))
 
@@ -402,25 +404,3 @@ def text(
     r1, c1 = min(top + letters.shape[0], rows), min(start + letters.shape[1], cols)
     mask[r0:r1, c0:c1] = letters[r0 - top : r1 - top, c0 - start : c1 - start]
     return stamp(texture, mask, colour, seed=seed, wear=wear)
-
-
-# ---------------------------------------------------------------- atlas
-
-
-def atlas(tiles: list[Texture], columns: int) -> Texture:
-    """Lay equally sized textures out in rows of `columns`, the first one top left."""
-    rows = -(-len(tiles) // columns)
-    height, width = tiles[0].shape[:2]
-    sheet = np.zeros((rows * height, columns * width, 3), dtype=np.uint8)
-    for index, tile in enumerate(tiles):
-        r, c = divmod(index, columns)
-        sheet[r * height : (r + 1) * height, c * width : (c + 1) * width] = tile
-    return sheet
-
-
-def atlas_uv(uv: ArrayLike, index: int, columns: int, rows: int) -> NDArray[np.float64]:
-    """Return UV (N, 2) in 0..1 of one tile moved to its cell of an `atlas`."""
-    row, column = divmod(index, columns)
-    moved = np.asarray(uv, dtype=float) + np.array([column, rows - 1 - row])
-    scaled: NDArray[np.float64] = moved / np.array([columns, rows])
-    return scaled

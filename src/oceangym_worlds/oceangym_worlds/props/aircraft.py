@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 import trimesh
 
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
 from oceangym_worlds import texture_kit as tk
 from oceangym_worlds.mesh_kit import box, extrude, rod, smooth_path, sweep
-from oceangym_worlds.mesh_ops import build as build_mesh
 from oceangym_worlds.mesh_ops import merge, mirror, move, planar_uv, uv_of, with_uv
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
 from oceangym_worlds.props import aircraft_parts as parts_of
-from oceangym_worlds.shell_kit import bar, block, euler_pose, place_all
+from oceangym_worlds.shell_kit import bar, block, euler_pose, laid, place_all
 
 _BREAK_1, _BREAK_2 = 2.9, 8.2  # m aft of the nose: cockpit | cabin | tail
 _WING_AFT, _WING_Z = 3.7, -0.55  # m, leading edge of the root
@@ -29,14 +27,14 @@ _TAIL = euler_pose((4.2, 3.3, 0.75), (-17.0, -4.0, 22.0))
 _TORN_WING = euler_pose((-0.6, -2.5, 0.45), (181.5, -3.0, 207.0))
 _LOOSE_ENGINE = euler_pose((6.6, -5.2, 0.45), (25.0, 14.0, -62.0))
 
+# Where torn skin panels lie [m].
+_PANEL_SPOTS = (
+    (9.4, 2.9), (9.2, -3.2), (6.2, -2.6), (6.0, -8.6), (-3.6, -8.0), (-3.4, -3.6), (-3.0, 6.4),
+    (0.2, 6.9), (-7.8, -2.6), (1.0, 4.8), (8.4, 5.6), (-1.2, -3.0), (-5.6, -5.2), (6.8, -8.4),
+)  # fmt: skip
+
 _RED = (186, 44, 40)
 _BLUE = (28, 58, 120)
-
-
-def _laid(mesh: trimesh.Trimesh, pose: Pose) -> trimesh.Trimesh:
-    turn = pose.rotation
-    normals = np.asarray(mesh.vertex_normals) @ turn.T
-    return build_mesh(pose.apply(mesh.vertices), mesh.faces, uv_of(mesh), normals)
 
 
 class _Bin:
@@ -46,8 +44,8 @@ class _Bin:
         self._meshes: dict[str, list[trimesh.Trimesh]] = {}
 
     def add(self, part: str, mesh: trimesh.Trimesh, pose: Pose | None = None) -> None:
-        laid = mesh if pose is None else _laid(mesh, pose)
-        self._meshes.setdefault(part, []).append(laid)
+        placed = mesh if pose is None else laid(mesh, pose)
+        self._meshes.setdefault(part, []).append(placed)
 
     def mesh(self, part: str) -> trimesh.Trimesh:
         return merge(self._meshes[part])
@@ -82,7 +80,14 @@ def _add_fuselage(pieces: _Bin, seed: int) -> None:
 
 def _wing(seed: int, torn: float, bites: int) -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
     return parts_of.flying_surface(
-        _SPAN, _ROOT, _TIP, sweep_back=0.75, dihedral=0.25, seed=seed, torn_root=torn, bites=bites,
+        _SPAN,
+        _ROOT,
+        _TIP,
+        sweep_back=0.75,
+        dihedral=0.25,
+        seed=seed,
+        torn_root=torn,
+        bites=bites,
         thickness=0.16,
     )
 
@@ -109,7 +114,9 @@ def _add_wings(pieces: _Bin, seed: int) -> None:
     pieces.add('propeller', move(parts_of.propeller(), (0.12, 0, 0)), on_wing @ hub)
 
     skin, inside = _wing(seed + 1, 1.1, 5)
-    pieces.add('wing', mirror(skin), _TORN_WING)
+    # The mirrored skin takes the sheet upside down, which keeps its registration readable.
+    starboard = mirror(skin)
+    pieces.add('wing', with_uv(starboard, uv_of(starboard) * [1, -1] + [0, 1]), _TORN_WING)
     pieces.add('inside', mirror(inside), _TORN_WING)
     stub = Pose.of((0.3, -_ENGINE_Y, 0.05))
     pieces.add('cowl', _nacelle(), _TORN_WING @ stub)
@@ -143,21 +150,26 @@ def _add_tail(pieces: _Bin, seed: int) -> None:
 
 def _add_debris(pieces: _Bin, seed: int) -> None:
     rng = generator(seed, 'aircraft_debris')
-    spots = [(9.4, 2.9), (9.2, -3.2), (6.2, -2.6), (6.0, -8.6), (-3.6, -8.0), (-3.4, -3.6),
-             (-3.0, 6.4), (0.2, 6.9), (-7.8, -2.6), (1.0, 4.8), (8.4, 5.6), (-1.2, -3.0),
-             (-5.6, -5.2), (6.8, -8.4)]
-    for index, (x, y) in enumerate(spots):
+    for index, (x, y) in enumerate(_PANEL_SPOTS):
         tilt = rng.uniform(-22, 22, 2)
-        pose = euler_pose((x, y, 0.16), (float(tilt[0]), float(tilt[1]), float(rng.uniform(0, 360))))
+        pose = euler_pose(
+            (x, y, 0.16), (float(tilt[0]), float(tilt[1]), float(rng.uniform(0, 360)))
+        )
         pieces.add('debris', parts_of.debris_panel(seed, index), pose)
     for x, y, roll, pitch, yaw in (
-        (-1.9, 0.9, 80.0, 0.0, 40.0), (-1.4, -1.9, 0.0, -65.0, 100.0), (0.6, -3.4, 90.0, 10.0, 200.0),
+        (-1.9, 0.9, 80.0, 0.0, 40.0),
+        (-1.4, -1.9, 0.0, -65.0, 100.0),
+        (0.6, -3.4, 90.0, 10.0, 200.0),
     ):
         pieces.add('seats', parts_of.seat(), euler_pose((x, y, 0.28), (roll, pitch, yaw)))
-    for index in range(5):
+    for _ in range(5):
         start = np.array([rng.uniform(-2.4, 0.6), rng.uniform(-1.2, 2.4), 0.15])
         path = smooth_path(
-            [start, start + [*rng.uniform(-0.9, 0.9, 2), 0.25], start + [*rng.uniform(-1.6, 1.6, 2), 0.0]],
+            [
+                start,
+                start + np.array([*rng.uniform(-0.9, 0.9, 2), 0.25]),
+                start + np.array([*rng.uniform(-1.6, 1.6, 2), 0.0]),
+            ],
             step=0.3,
         )
         pieces.add('engine', sweep(path, 0.03, sections=5), None)
@@ -173,10 +185,20 @@ def _fuselage_texture(seed: int) -> tk.Texture:
     # Windows sit at v near 0.29 and 0.71. On the port side u runs backward, seen from outside
     # it reads left to right from nose to tail with v upward; on starboard it is turned by half.
     for words, u, v, turn in (('SKYLINER', 0.40, 0.365, 0), ('SKYLINER', 0.40, 0.635, 2)):
-        tex = tk.text(tex, words, (u, v), 0.035, _BLUE, seed=seed, wear=0.2, stretch=0.62, turn=turn)
+        tex = tk.text(
+            tex, words, (u, v), 0.035, _BLUE, seed=seed, wear=0.2, stretch=0.62, turn=turn
+        )
     for v, turn in ((0.20, 0), (0.80, 2)):
         tex = tk.text(
-            tex, 'NC-1807', (0.74, v), 0.055, tk.BLACK, seed=seed, wear=0.12, stretch=0.6, turn=turn
+            tex,
+            'NC-1807',
+            (0.74, v),
+            0.055,
+            tk.BLACK,
+            seed=seed,
+            wear=0.12,
+            stretch=0.6,
+            turn=turn,
         )
     tex = tk.streaks(tex, seed, 0.12, colour=(120, 112, 92), columns=40)
     tex = tk.growth(tex, seed, 0.10)
@@ -189,7 +211,15 @@ def _wing_texture(seed: int) -> tk.Texture:
     tex = tk.band(tex, 0.90, 0.97, _RED, along_u=False, seed=seed, wear=0.12)
     for v, turn in ((0.76, 2), (0.24, 0)):
         tex = tk.text(
-            tex, 'NC-1807', (0.62, v), 0.17, tk.BLACK, seed=seed, wear=0.1, stretch=0.75, turn=turn,
+            tex,
+            'NC-1807',
+            (0.62, v),
+            0.17,
+            tk.BLACK,
+            seed=seed,
+            wear=0.1,
+            stretch=0.75,
+            turn=turn,
         )
     tex = tk.streaks(tex, seed + 2, 0.12, colour=(120, 112, 92), columns=30)
     return tk.sediment(tk.growth(tex, seed + 2, 0.10), seed, 0.06, colour=tk.SILT)
@@ -205,7 +235,11 @@ def _fin_texture(seed: int) -> tk.Texture:
 def _collisions() -> tuple[Primitive, ...]:
     def wing(mirrored: int) -> list[Primitive]:
         boxes = []
-        for y0, y1, chord, front in ((0, 2.9, 2.9, 0.1), (2.9, 5.8, 2.3, 0.4), (5.8, 9.0, 1.7, 0.6)):
+        for y0, y1, chord, front in (
+            (0, 2.9, 2.9, 0.1),
+            (2.9, 5.8, 2.3, 0.4),
+            (5.8, 9.0, 1.7, 0.6),
+        ):
             size = (chord, y1 - y0, 0.42)
             boxes.append(block(size, (-front - chord / 2, mirrored * (y0 + y1) / 2, 0.1)))
         return boxes
@@ -220,18 +254,24 @@ def _collisions() -> tuple[Primitive, ...]:
         block((1.7, 3.3, 0.25), (-11.8, 1.8, 0.5)),
         block((1.7, 2.4, 0.25), (-11.8, -1.3, 0.5)),
     ]
+    flat = [block((1.7, 1.7, 0.5), (x, y, 0.15)) for x, y in _PANEL_SPOTS]
     return (
+        *flat,
         *place_all([bar((-1.9, 0, 0.05), (-9.2, 0, 0.05), 1.12)], _CABIN),
-        *place_all([bar((0.0, 0, -0.1), (-1.9, 0, -0.05), 0.6), bar((-0.7, 0, 0), (-3.2, 0, 0), 0.95)],
-                   _COCKPIT),
+        *place_all(
+            [bar((0.0, 0, -0.1), (-1.9, 0, -0.05), 0.6), bar((-0.7, 0, 0), (-3.2, 0, 0), 0.95)],
+            _COCKPIT,
+        ),
         *place_all(tail, _TAIL),
         *place_all(wing(1), attached),
         *place_all([bar((0.2, 0, 0), (-4.2, 0, 0), 0.68)], hub),
         *place_all([block((0.5, 2.4, 2.4), (-0.1, 0, 0))], hub),
         *place_all(wing(-1), _TORN_WING),
         *place_all([bar((-0.7, 0, 0), (-4.0, 0, 0), 0.6)], loose_wing_hub),
-        *place_all([bar((0.3, 0, 0), (-1.1, 0, 0), 0.68), block((0.5, 2.2, 2.2), (-0.1, 0, 0))],
-                   _LOOSE_ENGINE),
+        *place_all(
+            [bar((0.3, 0, 0), (-1.1, 0, 0), 0.68), block((0.5, 2.2, 2.2), (-0.1, 0, 0))],
+            _LOOSE_ENGINE,
+        ),
     )
 
 
@@ -247,8 +287,12 @@ def build(*, seed: int) -> PropModel:
         tk.painted_metal(seed, (132, 142, 74), wear=0.5, rust=0.08, size=256), seed + 7, 0.1
     )
     cowl = tk.band(tk.aluminium_skin(seed + 8, panels=(4, 4), size=256), 0.7, 0.95, _RED)
-    tipped = tk.band(tk.painted_metal(seed, (52, 54, 58), wear=0.4, rust=0.1, size=256), 0.86, 0.97,
-                     tk.SAFETY_YELLOW)
+    tipped = tk.band(
+        tk.painted_metal(seed, (52, 54, 58), wear=0.4, rust=0.1, size=256),
+        0.86,
+        0.97,
+        tk.SAFETY_YELLOW,
+    )
     textures = {
         'fuselage': (_fuselage_texture(seed), 'aluminium', 0.5),
         'wing': (_wing_texture(seed), 'aluminium', 0.5),
@@ -259,7 +303,11 @@ def build(*, seed: int) -> PropModel:
         'inside': (primer, 'aluminium', 0.2),
         'engine': (tk.rusty_steel(seed, size=256), 'steel', 0.3),
         'propeller': (tipped, 'steel', 0.3),
-        'seats': (tk.painted_metal(seed, (120, 62, 44), wear=0.5, rust=0.0, size=256), 'plastic', 0.0),
+        'seats': (
+            tk.painted_metal(seed, (120, 62, 44), wear=0.5, rust=0.0, size=256),
+            'plastic',
+            0.0,
+        ),
     }
     parts = tuple(
         Part(

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds.mesh_kit import box, cylinder, grid, lathe, polygon, rod, sphere, sweep
-from oceangym_worlds.mesh_ops import displace, merge, move, noise, select_faces
+from oceangym_worlds.mesh_kit import box, cylinder, grid, lathe, rod, sphere
+from oceangym_worlds.mesh_ops import merge, move, select_faces, uv_of
 from oceangym_worlds.shell_kit import thicken
 
 Array = NDArray[np.float64]
@@ -77,12 +77,14 @@ def fuselage(
     points = section_point(aft[:, None], phi[None, :])
     uv = np.stack(np.meshgrid(aft / LENGTH, phi / (2 * np.pi), indexing='ij'), axis=-1)
     sheet = grid(points, uv, crease_deg=60.0)
-    middle = np.asarray(sheet.visual.uv)[np.asarray(sheet.faces)]
+    middle = uv_of(sheet)[np.asarray(sheet.faces)]
     # Both triangles of a quad get the quad's middle.
     station = (middle[..., 0].min(axis=1) + middle[..., 0].max(axis=1)) / 2 * LENGTH
     angle = (middle[..., 1].min(axis=1) + middle[..., 1].max(axis=1)) * np.pi
     column = np.minimum((angle / (2 * np.pi) * AROUND).astype(int), AROUND - 1)
-    tear = rng.uniform(0, 1, (2, AROUND)) * 0.6 + 0.4 * rng.uniform(0, 1, (2, AROUND // 4)).repeat(4, 1)
+    tear = rng.uniform(0, 1, (2, AROUND)) * 0.6 + 0.4 * rng.uniform(0, 1, (2, AROUND // 4)).repeat(
+        4, 1
+    )
     keep = ~_windows(station, angle)
     keep &= station > start + ragged_start * tear[0, column]
     keep &= station < end - ragged_end * tear[1, column]
@@ -163,7 +165,7 @@ def flying_surface(
     v = np.linspace(1, 0, len(loop))
     uv = np.stack(np.meshgrid(y / y[-1], v, indexing='ij'), axis=-1)
     sheet = grid(points[:, ::-1], uv[:, ::-1], crease_deg=60.0)
-    corner = np.asarray(sheet.visual.uv)[np.asarray(sheet.faces)]
+    corner = uv_of(sheet)[np.asarray(sheet.faces)]
     u = (corner[..., 0].min(axis=1) + corner[..., 0].max(axis=1)) / 2 * y[-1]
     w = (corner[..., 1].min(axis=1) + corner[..., 1].max(axis=1)) / 2
     strip = np.minimum((w * 16).astype(int), 15)
@@ -171,27 +173,45 @@ def flying_surface(
     for _ in range(bites):
         at, where = rng.uniform(0.15, 0.9) * span, rng.uniform(0.55, 0.95)
         keep &= ~((np.abs(u - at) < rng.uniform(0.2, 0.5)) & (np.abs(w - where) < 0.09))
-    return thicken(select_faces(sheet, keep), 0.02)
+    return thicken(select_faces(sheet, keep), 0.008)
 
 
 def fin_outline() -> Array:
     """Return the side view (N, 2) of fin and rudder as (aft from its leading edge, height) [m]."""
     return np.array(
-        [(0.0, 0.0), (0.5, 0.9), (0.9, 1.7), (1.25, 2.2), (1.7, 2.42), (2.15, 2.3), (2.45, 1.8),
-         (2.55, 1.1), (2.5, 0.3), (2.4, 0.0)]
+        [
+            (0.0, 0.0),
+            (0.5, 0.9),
+            (0.9, 1.7),
+            (1.25, 2.2),
+            (1.7, 2.42),
+            (2.15, 2.3),
+            (2.45, 1.8),
+            (2.55, 1.1),
+            (2.5, 0.3),
+            (2.4, 0.0),
+        ]
     )
 
 
 def engine() -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
     """Return a cowling and its radial engine, propeller shaft at the origin along +x."""
     cowl = lathe(
-        [(0.60, -1.25), (0.66, -0.9), (0.68, -0.35), (0.62, -0.12), (0.52, -0.06), (0.46, -0.12),
-         (0.46, -0.5)],
+        [
+            (0.60, -1.25),
+            (0.66, -0.9),
+            (0.68, -0.35),
+            (0.62, -0.12),
+            (0.52, -0.06),
+            (0.46, -0.12),
+            (0.46, -0.5),
+        ],
         sections=20,
         scale=1.2,
     )
-    core = [lathe([(0.0, -0.75), (0.24, -0.75), (0.24, -0.15), (0.14, 0.05), (0.0, 0.08)],
-                  sections=12)]
+    core = [
+        lathe([(0.0, -0.75), (0.24, -0.75), (0.24, -0.15), (0.14, 0.05), (0.0, 0.08)], sections=12)
+    ]
     for k in range(9):
         spoke = move(cylinder(0.1, 0.26, sections=8), (0, 0, 0.2))
         core.append(move(move(spoke, rpy_deg=(90, 0, 0)), (0, 0, -0.4), rpy_deg=(0, 0, 40.0 * k)))
@@ -232,15 +252,12 @@ def seat() -> trimesh.Trimesh:
             box((0.5, 0.5, 0.14), (0, 0, 0.42), bevel=0.04),
             move(box((0.14, 0.5, 0.75), bevel=0.05), (-0.27, 0, 0.78), rpy_deg=(0, -14, 0)),
             *(box((0.4, 0.05, 0.3), (0, y, 0.56)) for y in (-0.26, 0.26)),
-            *(rod((x, y, 0), (x, y, 0.38), 0.025, sections=6) for x in (-0.2, 0.2) for y in (-0.2, 0.2)),
+            *(
+                rod((x, y, 0), (x, y, 0.38), 0.025, sections=6)
+                for x in (-0.2, 0.2)
+                for y in (-0.2, 0.2)
+            ),
         ]
-    )
-
-
-def crumple(mesh: trimesh.Trimesh, seed: int, amount: float, size: float) -> trimesh.Trimesh:
-    """Return the mesh dented by smooth noise of height `amount` and wave length `size` [m]."""
-    return displace(
-        mesh, lambda p: amount * noise(p, seed=seed, size=size, octaves=2), crease_deg=50.0
     )
 
 

@@ -11,8 +11,8 @@ import trimesh
 from oceangym_core.errors import unknown_name
 from oceangym_core.rng import generator
 from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_ops import box_uv, noise, shade
 from oceangym_worlds.mesh_ops import build as build_mesh
+from oceangym_worlds.mesh_ops import noise, shade
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
 from oceangym_worlds.shell_kit import ball, block
 
@@ -43,7 +43,8 @@ _FREQUENCY = 6
 def _geodesic(frequency: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return unit vertices (N, 3) and faces (20 f^2, 3) of an icosahedron split f times an edge."""
     solid = trimesh.creation.icosahedron()
-    vertices, faces = [], []
+    vertices: list[NDArray[np.float64]] = []
+    faces: list[tuple[int, int, int]] = []
     for triangle in np.asarray(solid.vertices)[np.asarray(solid.faces)]:
         index = {}
         for i in range(frequency + 1):
@@ -61,9 +62,10 @@ def _geodesic(frequency: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return points, np.array(faces, dtype=np.int64)
 
 
-def _rock_mesh(seed: int, name: str, shape: _Variant) -> trimesh.Trimesh:
-    """Return the rock about the origin, within its size."""
-    rng = generator(seed, name)
+def rock_mesh(seed: int, variant: str) -> trimesh.Trimesh:
+    """Return a rock of one of `VARIANTS`, sunk into the seabed at z = 0."""
+    shape = _VARIANTS[variant]
+    rng = generator(seed, variant)
     unit, faces = _geodesic(_FREQUENCY)
     normals = rng.normal(size=(shape.planes, 3))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
@@ -82,12 +84,28 @@ def _rock_mesh(seed: int, name: str, shape: _Variant) -> trimesh.Trimesh:
     points = unit * radius[:, None]
     low, high = points.min(axis=0), points.max(axis=0)
     points = (points - (low + high) / 2) / (high - low) * np.array(shape.size)
-    uv = np.zeros((len(points), 2))
-    raw = build_mesh(points, faces, uv, unit)
-    return box_uv(shade(raw, crease_deg=28.0), scale=max(2.0, shape.size[0] * 0.7))
+    points[:, 2] += shape.size[2] * (0.5 - shape.sink)
+    return shade(_unwrapped(points, unit, faces, max(2.0, shape.size[0] * 0.7)), crease_deg=28.0)
 
 
-def _collisions(mesh: trimesh.Trimesh, shape: _Variant) -> tuple[Primitive, ...]:
+def _unwrapped(
+    points: NDArray[np.float64],
+    unit: NDArray[np.float64],
+    faces: NDArray[np.int64],
+    scale: float,
+) -> trimesh.Trimesh:
+    """Return the rock with UV from the side of a cube that its direction (N, 3) passes through.
+
+    Six connected patches: the main axis of each face normal would change at every facet.
+    """
+    axis = np.repeat(np.argmax(np.abs(unit[faces].mean(axis=1)), axis=1), 3)
+    corners, normals = points[faces].reshape(-1, 3), unit[faces].reshape(-1, 3)
+    x, y, z = corners.T
+    uv = np.column_stack([np.where(axis == 0, y, x), np.where(axis == 2, y, z)]) / scale
+    return build_mesh(corners, np.arange(len(corners)).reshape(-1, 3), uv, normals)
+
+
+def _collisions(mesh: trimesh.Trimesh) -> tuple[Primitive, ...]:
     """Return a box and, on it, a sphere around the middle of what stands out of the box."""
     points = np.asarray(mesh.vertices)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -113,11 +131,7 @@ def build(*, seed: int, variant: str = 'boulder_b') -> PropModel:
     if variant not in _VARIANTS:
         raise unknown_name('boulder', variant, _VARIANTS)
     shape = _VARIANTS[variant]
-    mesh = _rock_mesh(seed, variant, shape)
-    lift = shape.size[2] * (0.5 - shape.sink)
-    mesh = build_mesh(
-        np.asarray(mesh.vertices) + [0, 0, lift], mesh.faces, mesh.visual.uv, mesh.vertex_normals
-    )
+    mesh = rock_mesh(seed, variant)
     texture = tk.growth(
         tk.rock(seed + VARIANTS.index(variant), colour=shape.colour), seed, shape.growth
     )
@@ -125,7 +139,7 @@ def build(*, seed: int, variant: str = 'boulder_b') -> PropModel:
     return PropModel(
         name=variant,
         parts=(Part(name='rock', mesh=mesh, texture=texture, acoustic='rock', roughness=0.95),),
-        collisions=_collisions(mesh, shape),
+        collisions=_collisions(mesh),
         attributes=PropAttributes(
             prop_class='boulder',
             label='BOULDER',

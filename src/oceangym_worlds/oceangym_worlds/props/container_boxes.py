@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import trimesh
 
-from oceangym_core.geometry import Pose
 from oceangym_worlds import texture_kit as tk
 from oceangym_worlds.mesh_kit import box, grid, rod
 from oceangym_worlds.mesh_ops import build as build_mesh
 from oceangym_worlds.mesh_ops import dent, merge, move, uv_of
 from oceangym_worlds.model import Part, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import block, euler_pose
+from oceangym_worlds.shell_kit import block, euler_pose, laid
 
 LENGTH, WIDTH, HEIGHT = 6.058, 2.438, 2.591  # m, ISO 668 1CC
 _PITCH, _DEPTH = 0.275, 0.04  # m, of the corrugation
@@ -42,7 +41,9 @@ def _corrugated(length: float, height: float) -> trimesh.Trimesh:
     return grid(points, uv, crease_deg=20.0)
 
 
-def _in_region(mesh: trimesh.Trimesh, u0: float, v0: float, u1: float, v1: float) -> trimesh.Trimesh:
+def _in_region(
+    mesh: trimesh.Trimesh, u0: float, v0: float, u1: float, v1: float
+) -> trimesh.Trimesh:
     """Return the mesh with UV 0..1 moved to a region of the container's sheet."""
     uv = np.array([u0, v0]) + uv_of(mesh) * [u1 - u0, v1 - v0]
     return build_mesh(mesh.vertices, mesh.faces, uv, mesh.vertex_normals)
@@ -57,9 +58,7 @@ _PLAIN = (0.76, 0.01, 0.99, 0.49)
 
 def _plain(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
     folded = np.abs(np.mod(uv_of(mesh) / 2.0, 2.0) - 1.0)
-    return _in_region(
-        build_mesh(mesh.vertices, mesh.faces, folded, mesh.vertex_normals), *_PLAIN
-    )
+    return _in_region(build_mesh(mesh.vertices, mesh.faces, folded, mesh.vertex_normals), *_PLAIN)
 
 
 def _container(seed: int, dented: bool) -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
@@ -77,7 +76,9 @@ def _container(seed: int, dented: bool) -> tuple[trimesh.Trimesh, trimesh.Trimes
     pieces.append(_in_region(_recentre(roof), *_ROOF))
     end = move(_corrugated(wide, tall), (-wide / 2, -LENGTH / 2 + 0.03, _FRAME))
     pieces.append(_in_region(move(end, rpy_deg=(0, 0, -90)), *_ROOF))
-    door = np.array([[[0, -wide / 2, 0], [0, -wide / 2, tall]], [[0, wide / 2, 0], [0, wide / 2, tall]]])
+    door = np.array(
+        [[[0, -wide / 2, 0], [0, -wide / 2, tall]], [[0, wide / 2, 0], [0, wide / 2, tall]]]
+    )
     sheet = grid(door, [[[0, 0], [0, 1]], [[1, 0], [1, 1]]])
     pieces.append(_in_region(move(sheet, (LENGTH / 2 - 0.04, 0, _FRAME)), *_DOOR))
     floor = box((LENGTH - 0.1, WIDTH - 0.1, 0.1), (0, 0, 0.12))
@@ -101,11 +102,9 @@ def _container(seed: int, dented: bool) -> tuple[trimesh.Trimesh, trimesh.Trimes
     for y in (-0.82, -0.33, 0.33, 0.82):
         gear.append(rod((face, y, 0.1), (face, y, HEIGHT - 0.1), 0.024, sections=8))
         gear.append(box((0.06, 0.32, 0.05), (face + 0.03, y + 0.14, 1.05)))
-        for z in (0.35, 1.3, 2.2):
-            gear.append(box((0.05, 0.11, 0.07), (face, y, z)))
+        gear += [box((0.05, 0.11, 0.07), (face, y, z)) for z in (0.35, 1.3, 2.2)]
     for y in (-1.1, 1.1):
-        for z in (0.4, 1.0, 1.6, 2.2):
-            gear.append(box((0.05, 0.12, 0.1), (face, y, z)))
+        gear += [box((0.05, 0.12, 0.1), (face, y, z)) for z in (0.4, 1.0, 1.6, 2.2)]
     return merge(pieces), merge(gear)
 
 
@@ -116,22 +115,16 @@ def _recentre(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
 
 
 def _sheet(seed: int, colour: tk.Colour, words: str, number: str) -> tk.Texture:
-    size = 1024
-    tex = tk.painted_metal(seed, colour, wear=0.35, rust=0.07, size=size)
+    tex = tk.painted_metal(seed, colour, wear=0.35, rust=0.07, size=(512, 1024))
     ink = tk.WHITE if sum(colour) < 480 else (24, 52, 96)
     tex = tk.text(
-        tex, words, (0.5, 0.74), 0.19, ink, stretch=0.78, weight=0.22, seed=seed, wear=0.03
+        tex, words, (0.5, 0.74), 0.19, ink, stretch=1.55, weight=0.22, seed=seed, wear=0.03
     )
-    tex = tk.text(tex, number, (0.86, 0.95), 0.035, ink, stretch=0.7, seed=seed, wear=0.05)
-    tex = tk.text(tex, number, (0.69, 0.45), 0.025, ink, stretch=1.0, seed=seed, wear=0.05)
+    tex = tk.text(tex, number, (0.86, 0.95), 0.04, ink, stretch=1.4, seed=seed, wear=0.05)
+    tex = tk.text(tex, number, (0.69, 0.45), 0.03, ink, stretch=1.6, seed=seed, wear=0.05)
     tex = tk.streaks(tex, seed, 0.2, columns=70)
     tex = tk.growth(tex, seed + 3, 0.08)
     return tk.sediment(tex, seed, 0.06, colour=tk.SILT)
-
-
-def _laid(mesh: trimesh.Trimesh, pose: Pose) -> trimesh.Trimesh:
-    normals = np.asarray(mesh.vertex_normals) @ pose.rotation.T
-    return build_mesh(pose.apply(mesh.vertices), mesh.faces, uv_of(mesh), normals)
 
 
 def build(*, seed: int) -> PropModel:
@@ -140,11 +133,11 @@ def build(*, seed: int) -> PropModel:
     for index, (name, colour, words, number, position, rpy) in enumerate(_BOXES):
         pose = euler_pose(position, rpy)
         body, gear = _container(seed + index, index == 1)
-        gears.append(_laid(gear, pose))
+        gears.append(laid(gear, pose))
         parts.append(
             Part(
                 name=name,
-                mesh=_laid(body, pose),
+                mesh=laid(body, pose),
                 texture=_sheet(seed + index, colour, words, number),
                 acoustic='steel',
                 metalness=0.2,

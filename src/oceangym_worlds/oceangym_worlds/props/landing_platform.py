@@ -8,8 +8,17 @@ import numpy as np
 import trimesh
 
 from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import box, cylinder, extrude, polygon, rod, smooth_path, sphere, sweep
-from oceangym_worlds.mesh_ops import fit_uv, merge, move, planar_uv
+from oceangym_worlds.mesh_kit import (
+    box,
+    cylinder,
+    extrude,
+    polygon,
+    rod,
+    smooth_path,
+    sphere,
+    sweep,
+)
+from oceangym_worlds.mesh_ops import fit_uv, merge, move, planar_uv, uv_of, with_uv
 from oceangym_worlds.model import Part, PropAttributes, PropModel
 from oceangym_worlds.shell_kit import block
 
@@ -18,7 +27,7 @@ DECK_Z = 1.2  # m above the seabed
 _PLATE = 0.22  # m, thickness of the deck
 _CORNER = FLATS / 2 / math.cos(math.pi / 8)
 _GREEN = (22, 140, 78)
-_LEG = 2.55  # m from the centre along x and y
+_LEG = 2.75  # m from the centre along x and y
 
 
 def _octagon(flats: float) -> np.ndarray:
@@ -35,9 +44,7 @@ def _deck_texture(seed: int) -> tk.Texture:
     east, north = (x / size - 0.5) * FLATS, (0.5 - y / size) * FLATS
     # Distance inside the nearest of the eight edges [m].
     angles = np.arange(8) * np.pi / 4
-    inside = FLATS / 2 - np.max(
-        [east * np.cos(a) + north * np.sin(a) for a in angles], axis=0
-    )
+    inside = FLATS / 2 - np.max([east * np.cos(a) + north * np.sin(a) for a in angles], axis=0)
     edge = np.clip((0.36 - inside) * size / FLATS, 0, 1).astype(np.float32)
     deck = tk.stamp(deck, edge, tk.SAFETY_YELLOW, seed=seed, wear=0.04)
     ticks = (np.floor((np.arctan2(north, east) + np.pi) / (np.pi / 32)) % 2).astype(np.float32)
@@ -56,46 +63,48 @@ def _deck_texture(seed: int) -> tk.Texture:
         )
         deck = tk.stamp(deck, letter.astype(np.float32), white, seed=seed + 1, wear=0.04)
     deck = tk.text(deck, 'CHARGE 48V', (0.5, 0.10), 0.022, white, seed=seed)
-    deck = tk.growth(deck, seed, 0.03)
-    return tk.sediment(deck, seed, 0.05, colour=tk.SILT)
+    deck = tk.growth(deck, seed, 0.02)
+    return tk.sediment(deck, seed, 0.03, colour=tk.SILT)
 
 
-def _frame(seed: int) -> trimesh.Trimesh:
+def _frame() -> trimesh.Trimesh:
     """Return legs, feet, braces, girders."""
     pieces = []
     for sx in (-1, 1):
         for sy in (-1, 1):
             foot = np.array([sx * _LEG, sy * _LEG, 0.0])
-            pieces.append(move(cylinder(0.2, DECK_Z + 0.35 - _PLATE, scale=1.0), foot - [0, 0, 0.35]))
+            pieces.append(
+                move(cylinder(0.2, DECK_Z + 0.35 - _PLATE, scale=1.0), foot - [0, 0, 0.35])
+            )
             pieces.append(move(cylinder(0.62, 0.12, bevel=0.03, scale=1.0), foot - [0, 0, 0.02]))
             pieces.append(move(cylinder(0.55, 0.5, scale=1.0), foot - [0, 0, 0.5]))
-            pieces.append(rod(foot + [0, 0, 0.25], foot * 0.45 + [0, 0, 0.9], 0.07))
+            pieces.append(rod(foot + np.array([0, 0, 0.25]), foot * 0.45 + [0, 0, 0.9], 0.07))
     for sign in (-1, 1):
         pieces.append(box((2 * _LEG, 0.16, 0.26), (0, sign * _LEG, DECK_Z - _PLATE - 0.13)))
         pieces.append(box((0.16, 2 * _LEG, 0.26), (sign * _LEG, 0, DECK_Z - _PLATE - 0.13)))
-        for z, reach in ((0.3, _LEG),):
-            pieces.append(rod((-reach, sign * reach, z), (reach, sign * reach, z), 0.06))
-            pieces.append(rod((sign * reach, -reach, z), (sign * reach, reach, z), 0.06))
+        pieces.append(rod((-_LEG, sign * _LEG, 0.3), (_LEG, sign * _LEG, 0.3), 0.06))
+        pieces.append(rod((sign * _LEG, -_LEG, 0.3), (sign * _LEG, _LEG, 0.3), 0.06))
     return merge(pieces)
 
 
 def _fittings() -> tuple[trimesh.Trimesh, trimesh.Trimesh, trimesh.Trimesh]:
     """Return lamps, anodes with the junction box, and copper contacts."""
-    lamps, grey, copper = [], [], []
+    lamps, grey = [], []
     for corner in _octagon(FLATS - 0.36):
         base = np.array([*corner, DECK_Z])
         grey.append(move(cylinder(0.11, 0.04, sections=12), base))
-        lamps.append(move(sphere(0.09, sections=12, rings=5, from_deg=0.0), base + [0, 0, 0.04]))
+        lamps.append(
+            move(sphere(0.09, sections=12, rings=5, from_deg=0.0), base + np.array([0, 0, 0.04]))
+        )
     for k in range(8):
         yaw = k * 45.0
         turn = (math.cos(math.radians(yaw)), math.sin(math.radians(yaw)))
         at = np.array([turn[0], turn[1], 0.0]) * (FLATS / 2 + 0.05)
-        if k not in (0,):
+        if k > 0:
             anode = box((0.1, 0.62, 0.14), bevel=0.03)
-            grey.append(move(anode, at + [0, 0, DECK_Z - 0.42], rpy_deg=(0, 0, yaw)))
+            grey.append(move(anode, at + np.array([0, 0, DECK_Z - 0.42]), rpy_deg=(0, 0, yaw)))
     grey.append(box((0.34, 1.0, 0.5), (FLATS / 2 + 0.1, 0, DECK_Z - 0.5), bevel=0.03))
-    for sign in (-1, 1):
-        copper.append(box((0.9, 0.22, 0.03), (0, sign * 2.0, DECK_Z + 0.01), bevel=0.008))
+    copper = [box((0.9, 0.22, 0.03), (0, y, DECK_Z + 0.01), bevel=0.008) for y in (-2.0, 2.0)]
     return merge(lamps), merge(grey), merge(copper)
 
 
@@ -103,7 +112,7 @@ def build(*, seed: int) -> PropModel:
     """Build the platform; its H is centred on the origin and its deck is flat at `DECK_Z`."""
     outline = _octagon(FLATS)
     top = move(planar_uv(polygon(outline), (1, 0, 0), (0, 1, 0), scale=FLATS), (0, 0, DECK_Z))
-    top.visual.uv = np.asarray(top.visual.uv) + 0.5
+    top = with_uv(top, uv_of(top) + 0.5)
     skirt_profile = extrude(outline, _PLATE, scale=2.0)
     skirt = merge(
         [
@@ -113,7 +122,7 @@ def build(*, seed: int) -> PropModel:
     )
     lamps, grey, copper = _fittings()
     cable_path = smooth_path(
-        [(4.2, 0.0, 0.7), (4.5, 0.05, 0.25), (4.75, 0.3, 0.06), (4.9, 0.9, 0.02), (4.7, 1.6, -0.1)],
+        [(4.2, 0.4, 0.7), (4.36, 0.6, 0.5), (4.42, 0.7, 0.2), (4.4, 1.1, 0.04), (4.2, 1.6, -0.1)],
         step=0.2,
     )
     cable = sweep(cable_path, 0.06, sections=8, scale=0.5)
@@ -134,7 +143,7 @@ def build(*, seed: int) -> PropModel:
         ),
         Part(
             name='frame',
-            mesh=_frame(seed),
+            mesh=_frame(),
             texture=tk.growth(
                 tk.painted_metal(seed + 2, (168, 172, 170), wear=0.5, rust=0.2), seed, 0.2
             ),
@@ -148,7 +157,13 @@ def build(*, seed: int) -> PropModel:
             acoustic='plastic',
             roughness=0.3,
         ),
-        Part(name='fittings', mesh=grey, texture=tk.bare_steel(seed), acoustic='steel', metalness=0.6),
+        Part(
+            name='fittings',
+            mesh=grey,
+            texture=tk.bare_steel(seed),
+            acoustic='steel',
+            metalness=0.6,
+        ),
         Part(
             name='contacts',
             mesh=fit_uv(copper),
@@ -195,7 +210,7 @@ def _skirt_panels(outline: np.ndarray) -> list[trimesh.Trimesh]:
         middle = (a + b) / 2
         yaw = math.degrees(math.atan2(middle[1], middle[0]))
         length = float(np.linalg.norm(b - a)) - 0.12
-        panel = box((0.05, length, 0.46), scale=2.0)
-        lowered = (*(middle * 0.975), DECK_Z - _PLATE - 0.2)
+        panel = box((0.05, length, 0.36), scale=2.0)
+        lowered = (*(middle * 0.975), DECK_Z - _PLATE - 0.15)
         panels.append(move(panel, lowered, rpy_deg=(0.0, 12.0, yaw)))
     return panels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 import trimesh
@@ -9,11 +11,10 @@ import trimesh
 from oceangym_core.rng import generator
 from oceangym_worlds import texture_kit as tk
 from oceangym_worlds.mesh_kit import grid
-from oceangym_worlds.mesh_ops import box_uv, displace, merge, move, noise, shade
+from oceangym_worlds.mesh_ops import box_uv, displace, merge, move, noise
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
-from oceangym_worlds.props.boulders import VARIANTS
-from oceangym_worlds.props.boulders import build as build_boulder
-from oceangym_worlds.shell_kit import bar, block
+from oceangym_worlds.props.boulders import rock_mesh, VARIANTS
+from oceangym_worlds.shell_kit import block
 
 SPAN = 18.0  # m, outside to outside of the legs
 HEIGHT = 9.0  # m, top of the arch
@@ -57,30 +58,42 @@ def _arch(seed: int) -> trimesh.Trimesh:
     def relief(p: Array) -> Array:
         coarse = 0.55 * noise(p, seed=seed, size=3.2, octaves=4)
         # Ledges: the strata stand out by turns.
-        ledge = 0.16 * np.sign(np.sin(2 * np.pi * (p[:, 2] + 0.25 * p[:, 0]) / 1.7))
+        bed = p[:, 2] + 0.22 * p[:, 0] + 0.9 * noise(p, seed=seed + 2, size=6.0, octaves=1)
+        ledge = 0.10 * np.sign(np.sin(2 * np.pi * bed / 2.1) + 0.6 * np.sin(2 * np.pi * bed / 0.9))
         pits = -0.3 * np.clip(noise(p, seed=seed + 1, size=1.3, octaves=2) - 0.35, 0, 1)
         return coarse + ledge + pits
 
     return box_uv(displace(tube, relief, crease_deg=32.0), scale=5.0)
 
 
-def _fallen_rocks(seed: int) -> trimesh.Trimesh:
+def _fallen_rocks(seed: int) -> tuple[trimesh.Trimesh, list[Primitive]]:
+    """Return the blocks around the feet, and their collision boxes."""
     rng = generator(seed, 'fallen_rocks')
-    pieces = []
+    pieces, boxes = [], []
     for index, (x, y) in enumerate(
         ((-4.2, 2.6), (-8.4, -2.8), (3.6, -2.4), (7.9, 3.0), (-3.4, -2.6), (4.4, 2.9))
     ):
-        rock = build_boulder(seed=seed + index, variant=VARIANTS[index % 3]).parts[0].mesh
-        pieces.append(move(rock, (x, y, 0.0), rpy_deg=(0, 0, float(rng.uniform(0, 360)))))
-    return merge(pieces)
+        rock = rock_mesh(seed + index, VARIANTS[index % 3])
+        yaw = float(rng.uniform(0, 360))
+        pieces.append(move(rock, (x, y, 0.0), rpy_deg=(0, 0, yaw)))
+        low, high = rock.bounds
+        size = 0.85 * (high - low)
+        boxes.append(
+            block(
+                (float(size[0]), float(size[1]), float(size[2])),
+                (x, y, float(low[2] + high[2]) / 2),
+                (0.0, 0.0, yaw),
+            )
+        )
+    return merge(pieces), boxes
 
 
-def _collisions() -> tuple[Primitive, ...]:
-    """Return capsules along the arch, two abreast where it is broad, and blocks for the rocks."""
+def _collisions() -> list[Primitive]:
+    """Return boxes along the arch."""
     line, inner, across = _centre_line()
     pieces: list[Primitive] = []
     picks = np.linspace(0, _STATIONS, 15).astype(int)
-    for a, b in zip(picks[:-1], picks[1:], strict=True):
+    for a, b in itertools.pairwise(picks):
         thick = float((inner[a] + inner[b]) / 2) + 0.15
         wide = float((across[a] + across[b]) / 2) + 0.1
         middle = (line[a] + line[b]) / 2
@@ -90,20 +103,18 @@ def _collisions() -> tuple[Primitive, ...]:
         yaw = float(np.degrees(np.arctan2(step[1], np.hypot(step[0], step[2]))))
         turn = (0.0, pitch, 0.0) if abs(yaw) < 60 else (0.0, pitch, yaw)
         pieces.append(block((2 * thick, 2 * wide, long), middle, turn))
-    for x, y, reach in ((-4.2, 2.6, 0.35), (-8.4, -2.8, 0.7), (3.6, -2.4, 0.9), (7.9, 3.0, 0.35),
-                        (-3.4, -2.6, 0.7), (4.4, 2.9, 0.9)):
-        pieces.append(bar((x, y, -0.2), (x, y, 1.3 * reach), reach))
-    return tuple(pieces)
+    return pieces
 
 
 def build(*, seed: int) -> PropModel:
     """Build the arch; it spans along x and one passes under it along y."""
-    stone = merge([_arch(seed), _fallen_rocks(seed)])
+    rocks, boxes = _fallen_rocks(seed)
+    stone = merge([_arch(seed), rocks])
     texture = tk.growth(tk.rock(seed + 9, colour=(126, 108, 88), size=1024), seed + 9, 0.22)
     return PropModel(
         name='rock_arch',
         parts=(Part(name='rock', mesh=stone, texture=texture, acoustic='rock', roughness=0.95),),
-        collisions=_collisions(),
+        collisions=(*_collisions(), *boxes),
         attributes=PropAttributes(
             prop_class='boulder',
             label='ROCK ARCH',

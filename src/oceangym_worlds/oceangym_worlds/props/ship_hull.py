@@ -8,7 +8,7 @@ import trimesh
 
 from oceangym_core.rng import generator
 from oceangym_worlds.mesh_kit import box, grid, strut, sweep
-from oceangym_worlds.mesh_ops import merge, move, select_faces
+from oceangym_worlds.mesh_ops import merge, move, select_faces, uv_of, with_uv
 from oceangym_worlds.shell_kit import thicken
 
 Array = NDArray[np.float64]
@@ -59,6 +59,11 @@ def hull_point(s: ArrayLike, t: ArrayLike) -> Array:
     return np.stack([x, y, z], axis=-1)
 
 
+def along_v(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
+    """Return a timber with its UV swapped: grain runs along u, and swept bars lie along v."""
+    return with_uv(mesh, uv_of(mesh)[:, ::-1])
+
+
 def _mirrored(mesh: trimesh.Trimesh, side: int) -> trimesh.Trimesh:
     return mesh if side > 0 else move(mesh, scale=(1.0, -1.0, 1.0))
 
@@ -81,17 +86,15 @@ def planking(seed: int) -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
     return merge(outer), merge(inner)
 
 
-def _planks_left(
-    rng: np.random.Generator, sheet: trimesh.Trimesh, side: int
-) -> NDArray[np.bool_]:
+def _planks_left(rng: np.random.Generator, sheet: trimesh.Trimesh, side: int) -> NDArray[np.bool_]:
     """Return which faces (F,) of one side's planking the wreck has kept."""
-    uv = np.asarray(sheet.visual.uv)[np.asarray(sheet.faces)]
+    uv = uv_of(sheet)[np.asarray(sheet.faces)]
     # Both triangles of a quad share the middle of its u and v range.
     station = (uv[..., 0].min(axis=1) + uv[..., 0].max(axis=1)) / 2
     strake = (uv[..., 1].mean(axis=1) * STRAKES).astype(int)
     ragged = rng.uniform(-0.035, 0.035, (2, STRAKES))[:, strake]
     depth = 0.36 if side < 0 else 0.5
-    keep = ~(
+    keep: NDArray[np.bool_] = ~(
         (station > GAP[0] + ragged[0])
         & (station < GAP[1] + ragged[1])
         & (strake >= STRAKES * depth)
@@ -126,7 +129,7 @@ def ribs(seed: int) -> trimesh.Trimesh:
             w, d = 0.13, 0.15
             section = [(w, -d), (w, d), (-w, d), (-w, -d)]
             pieces.append(sweep(path, section, up=(1.0, 0.0, 0.0), scale=1.0))
-    return merge(pieces)
+    return along_v(merge(pieces))
 
 
 def backbone() -> trimesh.Trimesh:
@@ -150,7 +153,7 @@ def backbone() -> trimesh.Trimesh:
                 path = hull_point(s, height) * [1, side, 1] + [0, 0.04 * side, 0]
                 square = [(size, -size), (size, size), (-size, size), (-size, -size)]
                 pieces.append(sweep(path, square, up=(0, 0, 1), scale=1.0))
-    return merge(pieces)
+    return along_v(merge(pieces))
 
 
 def _deck_half(s: Array, drop: float) -> tuple[Array, Array]:
@@ -210,18 +213,17 @@ def bulwarks() -> trimesh.Trimesh:
     for start, end, height in ((0.0, 0.27, 1.35), (0.83, 1.0, 0.75)):
         s = np.linspace(start, end, 16)
         base = hull_point(s, 1.0)
-        top = base + np.stack([-0.02 * height + 0 * s, -0.10 * height + 0 * s, height + 0 * s], -1)
+        top = base + height * np.array([-0.02, -0.10, 1.0])
         top[:, 1] = np.maximum(top[:, 1], 0.03)
         points = np.stack([top, base], axis=1)
         run = np.linalg.norm(base - base[0], axis=1) / 3.0
-        uv = np.stack([np.column_stack([run, run])[..., None].repeat(1, -1)[..., 0]] * 2, -1)
-        uv[:, 0, 1], uv[:, 1, 1] = height / 3.0, 0.0
+        uv = np.stack(np.meshgrid(run, [height / 3.0, 0.0], indexing='ij'), axis=-1)
         plate, back = thicken(grid(points, uv), 0.09)
         for side in (1, -1):
             pieces += [_mirrored(plate, side), _mirrored(back, side)]
             rail = top * [1, side, 1]
             square = [(0.12, -0.07), (0.12, 0.07), (-0.12, 0.07), (-0.12, -0.07)]
-            pieces.append(sweep(rail, square, up=(0, 0, 1), scale=1.0))
+            pieces.append(along_v(sweep(rail, square, up=(0, 0, 1), scale=3.0)))
     s_wall = 0.25
     wide, level = _deck_half(np.array([s_wall]), _DECK_DROP)
     x = X_STERN + (X_BOW - X_STERN) * s_wall

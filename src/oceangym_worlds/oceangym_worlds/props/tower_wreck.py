@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -14,7 +15,8 @@ from oceangym_worlds.mesh_kit import angle_bar, box, lathe, rod, smooth_path, st
 from oceangym_worlds.mesh_ops import build as build_mesh
 from oceangym_worlds.mesh_ops import merge, move, rotation, uv_of
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import bar, block, euler_pose
+from oceangym_worlds.noise_kit import fbm, smoothstep
+from oceangym_worlds.shell_kit import bar, block
 
 HEIGHT = 25.0  # m along the tower's axis
 _BASE, _TOP = 4.2, 1.3  # m, sides at foot and head
@@ -28,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def _side(z: float) -> float:
-    return _BASE + (_TOP - _BASE) * min(max(z / HEIGHT, 0.0), 1.0) ** 0.85
+    return _BASE + (_TOP - _BASE) * float(min(max(z / HEIGHT, 0.0), 1.0) ** 0.85)
 
 
 def _bent(points: Array) -> Array:
@@ -97,25 +99,34 @@ def _fittings() -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
     z = 13.6
     reach = _side(z) / 2 + 0.8
     for x0, x1, y0, y1 in (
-        (-reach, reach, reach - 0.8, reach), (-reach, reach, -reach, -reach + 0.8),
-        (reach - 0.8, reach, -reach, reach), (-reach, -reach + 0.8, -reach, reach),
+        (-reach, reach, reach - 0.8, reach),
+        (-reach, reach, -reach, -reach + 0.8),
+        (reach - 0.8, reach, -reach, reach),
+        (-reach, -reach + 0.8, -reach, reach),
     ):
         steel.append(box((x1 - x0, y1 - y0, 0.07), ((x0 + x1) / 2, (y0 + y1) / 2, z)))
     for k in range(4):
         turn = rotation(yaw=90.0 * k)
-        for y in np.linspace(-reach, reach, 5):
-            steel.append(rod(turn @ [reach, y, z], turn @ [reach, y, z + 1.1], 0.03, sections=6))
-        for rise in (0.55, 1.1):
-            steel.append(
-                rod(turn @ [reach, -reach, z + rise], turn @ [reach, reach, z + rise], 0.03, sections=6)
-            )
-    ladder = [np.array([_side(s) / 2 + 0.12, 0.0, s]) for s in np.linspace(0.2, 13.4, 36)]
-    for y in (-0.22, 0.22):
-        steel.append(sweep(np.array(ladder) + [0, y, 0], 0.03, sections=6))
-    for point in ladder[1:]:
-        steel.append(rod(point - [0, 0.22, 0], point + [0, 0.22, 0], 0.02, sections=5))
-    dish = lathe([(0.0, 0.0), (0.5, 0.05), (0.85, 0.16), (1.05, 0.32), (1.05, 0.36), (0.85, 0.21),
-                  (0.5, 0.1), (0.0, 0.05)], sections=20)
+        bars = [((reach, y, z), (reach, y, z + 1.1)) for y in np.linspace(-reach, reach, 5)]
+        bars += [((reach, -reach, z + h), (reach, reach, z + h)) for h in (0.55, 1.1)]
+        steel += [rod(turn @ a, turn @ b, 0.03, sections=6) for a, b in bars]
+    ladder = np.array([[_side(s) / 2 + 0.12, 0.0, s] for s in np.linspace(0.2, 13.4, 36)])
+    half = np.array([0, 0.22, 0])
+    steel += [sweep(ladder + side, 0.03, sections=6) for side in (-half, half)]
+    steel += [rod(p - half, p + half, 0.02, sections=5) for p in ladder[1:]]
+    dish = lathe(
+        [
+            (0.0, 0.0),
+            (0.5, 0.05),
+            (0.85, 0.16),
+            (1.05, 0.32),
+            (1.05, 0.36),
+            (0.85, 0.21),
+            (0.5, 0.1),
+            (0.0, 0.05),
+        ],
+        sections=20,
+    )
     for z_dish, yaw, size in ((15.2, 90.0, 1.0), (12.2, -70.0, 0.75)):
         out = rotation(yaw=yaw) @ [_side(z_dish) / 2 + 0.45, 0, z_dish]
         white.append(move(dish, out, rpy_deg=(0, 84, yaw), scale=size))
@@ -126,10 +137,23 @@ def _fittings() -> tuple[trimesh.Trimesh, trimesh.Trimesh]:
         for sy in (-1, 1):
             foot = np.array([sx * _TOP / 2, sy * _TOP / 2, HEIGHT - 2.2])
             panel = box((0.14, 0.34, 1.9), scale=2.0)
-            white.append(move(panel, foot + [sx * 0.3, sy * 0.1, 1.2]))
+            white.append(move(panel, foot + np.array([sx * 0.3, sy * 0.1, 1.2])))
     steel.append(box((1.7, 1.7, 0.08), (0, 0, HEIGHT)))
     steel.append(rod((0, 0, HEIGHT), (0.1, 0, HEIGHT + 2.6), 0.07, radius_end=0.03))
     return merge(steel), merge(white)
+
+
+def _cable_path() -> Array:
+    """Return the course of the cable that hangs from the head to the seabed."""
+    head = _bent(np.array([[0.0, 0.3, HEIGHT]]))[0]
+    knots = [
+        head,
+        head + np.array([0.3, 0.2, -4.0]),
+        (head[0] + 0.1, 0.8, 0.5),
+        (head[0] - 0.6, 1.4, 0.06),
+        (head[0] - 2.0, 1.0, 0.04),
+    ]
+    return smooth_path(knots, step=0.5)
 
 
 def _footings() -> trimesh.Trimesh:
@@ -149,8 +173,8 @@ def _painted(seed: int) -> tk.Texture:
     tex = tk.painted_metal(seed, (206, 62, 44), wear=0.5, rust=0.0)
     tex = tk.band(tex, 0.0, 0.5, (222, 220, 210))
     spots = tk.rusty_steel(seed + 1).astype(np.float32)
-    level = tk.fbm(seed + 2, 512, 5, 6, 0.7, 'tower')
-    mask = tk.smoothstep(0.60, 0.64, level)[..., None]
+    level = fbm(seed + 2, 512, 5, 6, 0.7, 'tower')
+    mask = smoothstep(0.60, 0.64, level)[..., None]
     mixed = tex + (spots - tex) * mask
     return tk.growth(np.rint(mixed).astype(np.uint8), seed, 0.1)
 
@@ -165,13 +189,15 @@ def _banded(mesh: trimesh.Trimesh) -> trimesh.Trimesh:
 def _collisions() -> tuple[Primitive, ...]:
     boxes = []
     cuts = [-0.4, 2.5, 5.5, 8.5, 11.5, 14.0, 16.4, 17.5, 18.6, 21.0, 23.2, 25.2]
-    for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+    for low, high in itertools.pairwise(cuts):
         ends = _bent(np.array([[0, 0, low], [0, 0, high]]))
         axis = ends[1] - ends[0]
         pitch = math.degrees(math.atan2(axis[0], axis[2]))
         wide = _side(low) + 0.1
         boxes.append(
-            block((wide, wide, float(np.linalg.norm(axis)) + 0.1), ends.mean(axis=0), (0, pitch, 0))
+            block(
+                (wide, wide, float(np.linalg.norm(axis)) + 0.1), ends.mean(axis=0), (0, pitch, 0)
+            )
         )
     reach = 2 * (_side(13.6) / 2 + 0.8)
     at = _bent(np.array([[0, 0, 14.15]]))[0]
@@ -181,24 +207,21 @@ def _collisions() -> tuple[Primitive, ...]:
     for z_dish, yaw in ((15.2, 90.0), (12.2, -70.0)):
         spot = rotation(yaw=yaw) @ [_side(z_dish) / 2 + 0.55, 0, z_dish]
         boxes.append(block((0.7, 2.0, 2.0), _bent(spot[None])[0], (0, _LEAN_DEG, yaw)))
-    for sx in (-1, 1):
-        for sy in (-1, 1):
-            boxes.append(
-                block((1.5, 1.5, 1.4), (sx * _BASE / 2 - _CENTRE_X, sy * _BASE / 2, 0.1))
-            )
+    boxes += [
+        block((1.5, 1.5, 1.4), (sx * _BASE / 2 - _CENTRE_X, sy * _BASE / 2, 0.1))
+        for sx in (-1, 1)
+        for sy in (-1, 1)
+    ]
+    path = _cable_path()
+    cable = path[np.linspace(0, len(path) - 1, 7).astype(int)]
+    boxes += [bar(a, b, 0.15) for a, b in itertools.pairwise(cable)]
     return tuple(boxes)
 
 
 def build(*, seed: int) -> PropModel:
     """Build the tower; it leans and is folded over towards +x."""
     steel, white = _fittings()
-    head = _bent(np.array([[0.0, 0.3, HEIGHT]]))[0]
-    cable = sweep(
-        smooth_path([head, head + [0.3, 0.2, -4.0], (head[0] + 0.1, 0.8, 0.5),
-                     (head[0] - 0.6, 1.4, 0.06), (head[0] - 2.0, 1.0, 0.04)], step=0.5),
-        0.05,
-        sections=6,
-    )
+    cable = sweep(_cable_path(), 0.05, sections=6)
     rusty = tk.growth(tk.rusty_steel(seed + 3), seed + 3, 0.15)
     parts = (
         Part(
@@ -209,7 +232,10 @@ def build(*, seed: int) -> PropModel:
             metalness=0.2,
         ),
         Part(
-            name='platform', mesh=merge([_place(steel), cable]), texture=rusty, acoustic='steel',
+            name='platform',
+            mesh=merge([_place(steel), cable]),
+            texture=rusty,
+            acoustic='steel',
             metalness=0.3,
         ),
         Part(

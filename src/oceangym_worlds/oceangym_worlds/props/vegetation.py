@@ -36,7 +36,7 @@ def _kelp(rng: np.random.Generator) -> trimesh.Trimesh:
     for k in range(5):
         angle = 2 * np.pi * k / 5 + rng.uniform(-0.4, 0.4)
         root = np.array([np.cos(angle), np.sin(angle), 0.0]) * rng.uniform(0.15, 0.5)
-        tall = rng.uniform(3.2, 5.0)
+        tall = rng.uniform(3.9, 5.0)
         t = np.linspace(0, 1, 6)
         sway = np.column_stack([lean[0] * t**2 * tall, lean[1] * t**2 * tall, 0 * t])
         stipe = root + np.column_stack([0 * t, 0 * t, t * tall]) + sway
@@ -49,7 +49,9 @@ def _kelp(rng: np.random.Generator) -> trimesh.Trimesh:
             out = np.array([np.cos(bearing), np.sin(bearing), 0.0])
             s = np.linspace(0, 1, 4)[:, None]
             long = rng.uniform(0.75, 1.25)
-            path = at + out * s * long * 0.75 + [0, 0, 1] * (0.55 * s - 0.35 * s**2) * long
+            path = (
+                at + out * s * long * 0.75 + np.array([0, 0, 1]) * (0.55 * s - 0.35 * s**2) * long
+            )
             width = np.array([0.05, 0.30, 0.26, 0.02])
             pieces.append(_blade(path, width, bearing))
     return merge(pieces)
@@ -65,27 +67,39 @@ def _seagrass(rng: np.random.Generator) -> trimesh.Trimesh:
         tall = rng.uniform(0.45, 0.95) * (1 - 0.25 * reach)
         s = np.linspace(0, 1, 3)[:, None]
         bend = np.array([*(lean + rng.uniform(-0.2, 0.2, 2)), 0.0])
-        path = root + [0, 0, 1] * s * tall + bend * s**2
+        path = root + np.array([0, 0, 1]) * s * tall + bend * s**2
         pieces.append(_blade(path, np.array([0.04, 0.05, 0.012]), rng.uniform(0, np.pi)))
     return merge(pieces)
 
 
 def _sea_fan(rng: np.random.Generator) -> trimesh.Trimesh:
-    """Return a fan coral 1.5 m wide: branches that fork in one plane."""
+    """Return a fan coral 1.8 m wide: branches that fork in one plane."""
     pieces: list[trimesh.Trimesh] = []
 
     def branch(start: Array, angle: float, length: float, radius: float, level: int) -> None:
         end = start + length * np.array([np.sin(angle), rng.uniform(-0.06, 0.06), np.cos(angle)])
-        pieces.append(sweep([start, end], [radius, 0.72 * radius], sections=4 if level < 2 else 3,
-                            caps=False, scale=0.5))
+        pieces.append(
+            sweep(
+                [start, end],
+                [radius, 0.72 * radius],
+                sections=4 if level < 2 else 3,
+                caps=False,
+                scale=0.5,
+            )
+        )
         if level == 4:
             return
         spread = rng.uniform(0.30, 0.46)
         for sign in (-1, 1):
-            branch(end, angle * 0.92 + sign * spread, length * rng.uniform(0.74, 0.9),
-                   0.7 * radius, level + 1)
+            branch(
+                end,
+                angle * 0.85 + sign * spread,
+                length * rng.uniform(0.74, 0.9),
+                0.7 * radius,
+                level + 1,
+            )
 
-    for lean in (-0.62, 0.02, 0.6):
+    for lean in (-0.42, 0.02, 0.42):
         branch(np.array([0.0, 0.0, -0.1]), lean, 0.36, 0.045, 0)
     return merge(pieces)
 
@@ -98,13 +112,23 @@ def _tube_sponge(rng: np.random.Generator) -> trimesh.Trimesh:
         reach = 0.0 if k == 6 else rng.uniform(0.2, 0.34)
         tall = rng.uniform(0.75, 1.15) if k == 6 else rng.uniform(0.4, 0.85)
         r = rng.uniform(0.085, 0.12)
-        profile = [(0.7 * r, -0.15), (0.85 * r, 0.35 * tall), (1.15 * r, 0.92 * tall), (1.0 * r, tall),
-                   (0.7 * r, 0.97 * tall), (0.6 * r, 0.5 * tall), (0.0, 0.45 * tall)]
+        profile = [
+            (0.7 * r, -0.15),
+            (0.85 * r, 0.35 * tall),
+            (1.15 * r, 0.92 * tall),
+            (1.0 * r, tall),
+            (0.7 * r, 0.97 * tall),
+            (0.6 * r, 0.5 * tall),
+            (0.0, 0.45 * tall),
+        ]
         tube = lathe(profile, sections=8, scale=0.5, crease_deg=60.0)
         tilt = 16.0 * reach / 0.3
         pieces.append(
-            move(tube, (reach * np.cos(angle), reach * np.sin(angle), 0.0),
-                 rpy_deg=(0.0, tilt, float(np.degrees(angle))))
+            move(
+                tube,
+                (reach * np.cos(angle), reach * np.sin(angle), 0.0),
+                rpy_deg=(0.0, tilt, float(np.degrees(angle))),
+            )
         )
     return merge(pieces)
 
@@ -115,9 +139,13 @@ _VARIANTS: dict[
 ] = {
     'kelp': (_kelp, (126, 116, 34), 'olive', '2.5 x 2.5 x 5 m', 'A stand of tall kelp plants.'),
     'seagrass': (_seagrass, (64, 138, 52), 'green', '2 x 2 x 0.9 m', 'A patch of seagrass.'),
-    'sea_fan': (_sea_fan, (206, 62, 104), 'pink', '1.6 x 0.3 x 1.5 m', 'A branching fan coral.'),
+    'sea_fan': (_sea_fan, (206, 62, 104), 'pink', '1.8 x 0.2 x 1.2 m', 'A branching fan coral.'),
     'tube_sponge': (
-        _tube_sponge, (226, 170, 44), 'yellow', '0.9 x 0.9 x 1.1 m', 'A cluster of tube sponges.',
+        _tube_sponge,
+        (226, 170, 44),
+        'yellow',
+        '0.9 x 0.9 x 1.1 m',
+        'A cluster of tube sponges.',
     ),
 }
 VARIANTS: tuple[str, ...] = tuple(_VARIANTS)
