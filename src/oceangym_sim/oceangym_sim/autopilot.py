@@ -59,7 +59,7 @@ class Gains:
     attitude_integral: float = 5.0
     current_limit: float = 1.0
     force_limit: float = 40.0
-    moment_limit: float = 8.0
+    moment_limit: float = 3.0
 
     @property
     def array(self) -> Array:
@@ -145,6 +145,7 @@ class Autopilot:
         """Forget what the integrators learned."""
         self._memory[:] = 0.0
         self._expected[:] = 0.0
+        self.served[:] = 0.0
 
     def set_voltage(self, voltage: float) -> None:
         """Tell the supply voltage [V], which limits thrust."""
@@ -152,6 +153,13 @@ class Autopilot:
             self._voltage = voltage
             self._allocator.set_limits(thrusters.thrust_limits(voltage))
             self._scales = _scales(voltage)
+
+    @property
+    def speed_scale(self) -> float:
+        """Share of its speed at 16 V that the vehicle keeps at this voltage; drag goes with v^2."""
+        _, nominal = thrusters.thrust_limits()
+        _, now = thrusters.thrust_limits(self._voltage)
+        return min(math.sqrt(now / nominal), 1.0)
 
     def update(self, estimate: Estimate, reference: Reference, dt: float) -> Array:
         """Return the throttles (T,) -1..1 for the next `dt` [s]; `thrust` holds them in newtons.

@@ -14,6 +14,7 @@ _PRIORITY = ((3, 4), (2, 2), (5, 5), (0, 1))
 _NULL_REACH = 40.0  # N of thrust that may be shifted without changing the wrench
 _NULL_ITERATIONS = 24
 _DEAD_BAND_16V = 28.0  # us
+_SLEW = 300.0  # N/s
 _SLOPE_FLOOR = 40.0  # N s/m: keeps the learned current calm where drag has no slope
 
 
@@ -114,7 +115,8 @@ def control(
     acceleration in odom, then yaw, yaw rate and yaw acceleration. `memory` (6,) is what was learned
     and is updated: current x, y in odom [m/s], force up [N], moment in base_link [N m]. `gains` are
     those of `autopilot.Gains.array`, `trim` the net buoyancy [N]; the rest is the vehicle's and the
-    allocation's. Filled are `thrust` (T,), the wanted `wrench` (6,) and its `served` part.
+    allocation's. Filled are `thrust` (T,), the wanted `wrench` (6,) and its `served` part,
+    which must hold that of the tick before.
     """
     x, y, z, w = pose[3], pose[4], pose[5], pose[6]
     r = np.empty((3, 3))
@@ -127,7 +129,8 @@ def control(
     r[2, 0] = 2 * (x * z - y * w)
     r[2, 1] = 2 * (y * z + x * w)
     r[2, 2] = 1 - 2 * (x * x + y * y)
-    command, error, wanted = np.empty(6), np.empty(6), np.empty(6)
+    command, error, wanted = np.empty(3), np.empty(6), np.empty(3)
+    ground = np.empty(3)
     size = 0.0
     for i in range(3):
         command[i] = gains[0] * (reference[i] - pose[i])
@@ -135,8 +138,8 @@ def control(
     limit = min(1.0, gains[1] / max(math.sqrt(size), 1e-9))
     for i in range(3):
         command[i] = command[i] * limit + reference[3 + i]
-        ground = r[i, 0] * velocity[0] + r[i, 1] * velocity[1] + r[i, 2] * velocity[2]
-        error[i] = command[i] - ground
+        ground[i] = r[i, 0] * velocity[0] + r[i, 1] * velocity[1] + r[i, 2] * velocity[2]
+        error[i] = command[i] - ground[i]
         wanted[i] = reference[6 + i] + gains[2] * error[i]
     # Attitude error: the rotation from here to level at the wanted heading, in base_link.
     cz, sz = math.cos(reference[9] / 2), math.sin(reference[9] / 2)
@@ -162,22 +165,37 @@ def control(
         wrench[i] = quadratic[i] * abs(body_command[i]) * body_command[i]
         for j in range(6):
             wrench[i] += mass[i, j] * acceleration[j] + linear[i, j] * body_command[j]
-    # The Munk moment of the command is fed forward for a level hull. Its change with attitude is
-    # not: through the thrusters' delay that would take damping away. Where it turns the hull away
-    # (surge and pitch above all) stiffness grows by what it takes.
-    level = np.empty(3)
+    # The Munk moment is fed forward as for a level hull, from the speed through the water that is
+    # made, not wanted: thrust may have run out. Its change with attitude is not fed forward: through
+    # the thrusters' delay that would take damping away. Where it turns the hull away (surge and
+    # pitch above all) stiffness grows by what it takes.
+    level, asked = np.empty(3), np.empty(3)
     norm = 1.0 / max(math.hypot(r[0, 0], r[1, 0]), 1e-6)
     ch, sh = r[0, 0] * norm, r[1, 0] * norm
-    level[0] = ch * command[0] + sh * command[1]
-    level[1] = ch * command[1] - sh * command[0]
-    level[2] = command[2]
+    east = ground[0] - memory[0]
+    north = ground[1] - memory[1]
+    level[0] = ch * east + sh * north
+    level[1] = ch * north - sh * east
+    level[2] = ground[2]
+    # A current that has not been learned yet hides behind the command that it resists.
+    asked[0] = ch * command[0] + sh * command[1]
+    asked[1] = ch * command[1] - sh * command[0]
+    asked[2] = command[2]
     for i in range(3):
         wrench[i] += (memory[2] - trim) * r[2, i]
         wrench[3 + i] += memory[3 + i]
         j, k = (i + 1) % 3, (i + 2) % 3
         wrench[3 + i] -= (mass[j, j] - mass[k, k]) * level[j] * level[k]
-        lever = (mass[j, j] - mass[k, k]) * (level[k] * level[k] - level[j] * level[j])
+        lever = mass[j, j] - mass[k, k]
+        if lever > 0:
+            lever *= max(level[k] ** 2, asked[k] ** 2) - min(level[j] ** 2, asked[j] ** 2)
+        else:
+            lever *= min(level[k] ** 2, asked[k] ** 2) - max(level[j] ** 2, asked[j] ** 2)
         wrench[3 + i] += max(lever, 0.0) * error[3 + i]
+    # Surge and sway change no faster than every thruster can follow alike: where the lead of some
+    # were cut off at their limits, the vertical thrust against their pitch moment would run ahead.
+    for i in range(2):
+        wrench[i] = min(max(wrench[i], served[i] - _SLEW * dt), served[i] + _SLEW * dt)
     allocate(wrench, inverse, null, low, high, thrust, served)
     # Anti-windup: an axis that the thrusters cannot serve does not integrate further that way.
     step = np.empty(6)

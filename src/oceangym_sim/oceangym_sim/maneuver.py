@@ -25,6 +25,10 @@ class AxisLimits:
     cruise: float
     acceleration: float
 
+    def scaled(self, scale: float) -> AxisLimits:
+        """Return the limits with another cruise speed."""
+        return AxisLimits(cruise=self.cruise * scale, acceleration=self.acceleration)
+
     def reach(self, interval: float) -> float:
         """Return how far a move from rest to rest gets within `interval` [s], settling included."""
         moving = max(interval - SETTLE_S, 0.0)
@@ -34,12 +38,14 @@ class AxisLimits:
         return self.cruise * (moving - ramp)
 
 
-# What the Heavy sustains at 16 V with a reserve for control (thrust at cruise / available):
-# surge 96 of 129 N, sway 89 of 129 N, heave 131 of 160 N. In 30 s: 20.7, 17.2, 20.0 m and 9.6 rad.
+# What the Heavy sustains at 16 V with a reserve for control (thrust at cruise / available): surge 97
+# of 129 N, sway 89 of 129 N, up 135 of 206 N, down 116 of 160 N. In 30 s: 20.7, 17.2, 20.2, 18.7 m
+# and 9.6 rad.
 SETTLE_S = 1.5
 SURGE = AxisLimits(cruise=0.78, acceleration=0.4)
 SWAY = AxisLimits(cruise=0.64, acceleration=0.4)
-HEAVE = AxisLimits(cruise=0.75, acceleration=0.4)
+RISE = AxisLimits(cruise=0.76, acceleration=0.4)
+DIVE = AxisLimits(cruise=0.7, acceleration=0.4)
 YAW = AxisLimits(cruise=0.35, acceleration=0.3)
 
 # How far the reference may run ahead of a vehicle that a current holds back.
@@ -50,8 +56,9 @@ _KEEP_M = 0.3
 _KEEP_RAD = math.radians(3.0)
 # How fast a velocity command is taken up: ahead, port, up [m/s2], yaw [rad/s2].
 _RAMP: Array = np.array(
-    [SURGE.acceleration, SWAY.acceleration, HEAVE.acceleration, YAW.acceleration]
+    [SURGE.acceleration, SWAY.acceleration, DIVE.acceleration, YAW.acceleration]
 )
+_CRUISE: Array = np.array([SURGE.cruise, SWAY.cruise, DIVE.cruise, YAW.cruise])
 _REST: Array = np.zeros(3)
 
 
@@ -61,14 +68,17 @@ def axis_limits(action: Action) -> AxisLimits:
         return YAW
     if action in (Action.LEFT, Action.RIGHT):
         return SWAY
-    return HEAVE if action in (Action.UP, Action.DOWN) else SURGE
+    return {Action.UP: RISE, Action.DOWN: DIVE}.get(action, SURGE)
 
 
-def capability(action: Action, interval: float) -> float:
-    """Return the largest magnitude of an action within `interval` [s] (m or deg; hold, stop: 0)."""
+def capability(action: Action, interval: float, speed_scale: float = 1.0) -> float:
+    """Return the largest magnitude of an action within `interval` [s] (m or deg; hold, stop: 0).
+
+    `speed_scale` is the autopilot's: less than 1 on a low battery.
+    """
     if action in (Action.HOLD, Action.STOP):
         return 0.0
-    reach = axis_limits(action).reach(interval)
+    reach = axis_limits(action).scaled(speed_scale).reach(interval)
     return math.degrees(reach) if action in ROTATIONS else reach
 
 
@@ -134,10 +144,11 @@ class ManeuverExecutor:
             )
         self._keep_setpoint(estimate)
         self._action, self._requested = action, wanted
-        applied = min(wanted, capability(action, interval))
+        scale = self.autopilot.speed_scale
+        applied = min(wanted, capability(action, interval, scale))
         self._direction = np.zeros(3)
         self._turn = 0.0
-        self._limits = axis_limits(action)
+        self._limits = axis_limits(action).scaled(scale)
         here = np.array(estimate.pose.position)
         if action in ROTATIONS:
             self._turn = 1.0 if action is Action.ROTATE_LEFT else -1.0
@@ -177,7 +188,7 @@ class ManeuverExecutor:
         values = np.array([*linear, yaw_rate], dtype=float)
         if not np.all(np.isfinite(values)):
             raise OceanGymError(f'velocity command {values.tolist()} must be finite')
-        cruise = np.array([SURGE.cruise, SWAY.cruise, HEAVE.cruise, YAW.cruise])
+        cruise = self.autopilot.speed_scale * _CRUISE
         if self._mode is not _Mode.VELOCITY:
             self._keep_setpoint(estimate)
             self._velocity = np.zeros(4)
