@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 import sys
 
+from oceangym.run_command import run_command
+from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import AGENTS, help_lines
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import profile_names, water_names
-
-from oceangym.run_command import run_command
-from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
 
 USAGE = """usage: oceangym VERB ...
 

@@ -40,6 +40,7 @@ class ProcessSpec:
         arguments: Further command line arguments, before ``--ros-args``.
         on_exit: What its end means.
         interactive: Whether it reads the terminal.
+        stop_rank: At the end, lower ranks are ended first, while the others are still there.
     """
 
     package: str
@@ -51,6 +52,7 @@ class ProcessSpec:
     arguments: tuple[str, ...] = ()
     on_exit: OnExit = OnExit.REQUIRED
     interactive: bool = False
+    stop_rank: int = 2
 
     @property
     def module(self) -> str:
@@ -99,6 +101,7 @@ def process_specs(
                     'run_id': run_directory.name,
                     'record': options.record,
                 },
+                stop_rank=1,
             )
         )
         waits_for.append('recorder')
@@ -118,6 +121,7 @@ def process_specs(
                 'wait_for': waits_for or [''],
             },
             on_exit=OnExit.ENDS_RUN,
+            stop_rank=0,
         )
     )
     if options.rviz:

@@ -7,10 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from oceangym_core.record import EPISODE_FILE
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
+
+from oceangym_core.record import EPISODE_FILE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,6 @@ from pathlib import Path
 import shutil
 import sys
 
-from oceangym_core.errors import OceanGymError
-from oceangym_core.options import parse_ros_arguments, RunOptions
-from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
-from oceangym_core.scoring import main as score_main
-from oceangym_core.tasks import TaskRegistry
 from rich.console import Console
 
 from oceangym.domain import DomainLease
@@ -22,6 +17,11 @@ from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
 from oceangym.supervisor import Outcome, Supervisor
 from oceangym.world_files import world_file
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import parse_ros_arguments, RunOptions
+from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
+from oceangym_core.scoring import main as score_main
+from oceangym_core.tasks import TaskRegistry
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+import ctypes
 from dataclasses import dataclass
 import os
 from pathlib import Path
@@ -12,10 +13,10 @@ import sys
 import time
 from typing import IO
 
-from oceangym_core.bag import recover_bag
 import yaml
 
 from oceangym.processes import OnExit, parameter_file, ProcessSpec, ros_arguments
+from oceangym_core.bag import recover_bag
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130
@@ -26,6 +27,7 @@ LOSS_GRACE_S = 15.0
 STOP_GRACE_S = 20.0
 POLL_S = 0.1
 _MESSAGE_LINES = 5
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -81,6 +83,11 @@ def command_line(spec: ProcessSpec, parameters: Path) -> list[str]:
     return [spec.executable, *ros_arguments(spec, parameters)]
 
 
+def _end_with_parent() -> None:
+    """Ask the kernel to interrupt this process when the supervisor dies, even by SIGKILL."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 class Supervisor:
     """The processes of one run.
 
@@ -112,6 +119,19 @@ class Supervisor:
 
     def run(self) -> Outcome:
         """Start everything, wait for the end, and leave no process behind."""
+        # A request to end (batch systems, timeout) is handled like Ctrl-C.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            outcome = self._run()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        recovery = recover_bag(self._directory / 'bag')
+        if recovery is not None and recovery.was_broken:
+            note = f'the bag was not closed; recovered {recovery.messages} messages'
+            outcome = Outcome(outcome.code, '\n'.join(filter(None, (outcome.message, note))))
+        return outcome
+
+    def _run(self) -> Outcome:
         try:
             for spec in self._specs:
                 self.children.append(self._start(spec))
@@ -125,10 +145,6 @@ class Supervisor:
                 self._stop_all()
             finally:
                 signal.signal(signal.SIGINT, previous)
-        recovery = recover_bag(self._directory / 'bag')
-        if recovery is not None and recovery.was_broken:
-            note = f'the bag was not closed; recovered {recovery.messages} messages'
-            outcome = Outcome(outcome.code, '\n'.join(filter(None, (outcome.message, note))))
         return outcome
 
     def _start(self, spec: ProcessSpec) -> Child:
@@ -146,6 +162,7 @@ class Supervisor:
                 stderr=stream if spec.interactive else subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
         return Child(spec=spec, process=process, log=log)
 
@@ -184,10 +201,9 @@ class Supervisor:
         return '\n'.join([head, *last_words(child.log), f'log: {child.log}'])
 
     def _stop_all(self) -> None:
-        """Interrupt every process, those that end the run first; kill what does not end."""
-        first = [c for c in self.children if c.spec.on_exit is OnExit.ENDS_RUN]
-        rest = [c for c in self.children if c.spec.on_exit is not OnExit.ENDS_RUN]
-        for group in (first, rest):
+        """Interrupt every process, rank by rank; kill what does not end."""
+        for rank in sorted({child.spec.stop_rank for child in self.children}):
+            group = [child for child in self.children if child.spec.stop_rank == rank]
             for child in group:
                 if child.code is None:
                     child.process.send_signal(signal.SIGINT)

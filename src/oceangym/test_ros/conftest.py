@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from oceangym.domain import DomainLease
 import pytest
+
+from oceangym.domain import DomainLease
 
 ANCHORS = {
     'oil_pipeline_1': (160.0, -114.0, -68.0),
@@ -63,6 +64,12 @@ def write_small_world(root: Path) -> Path:
 @pytest.fixture(scope='session')
 def small_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_small_world(tmp_path_factory.mktemp('small_world'))
+
+
+@pytest.fixture
+def anchors() -> dict[str, tuple[float, float, float]]:
+    """The targets of the small world."""
+    return ANCHORS
 
 
 @pytest.fixture

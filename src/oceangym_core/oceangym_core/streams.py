@@ -171,6 +171,16 @@ RECORD_READY = Stream(
     record=Record.NEVER,
 )
 
+# How far the recorder has come: in lockstep the next decision waits for it, so that a slow disk
+# delays an episode instead of losing samples.
+RECORD_PROGRESS = Stream(
+    name='record/progress',
+    type='std_msgs/msg/Header',
+    delivery=Delivery.LATCHED,
+    source=Source.RECORDER,
+    record=Record.NEVER,
+)
+
 COMMANDS: tuple[Stream, ...] = tuple(
     Stream(name=name, type=kind, delivery=Delivery.COMMAND, source=Source.OPERATOR)
     for name, kind in (
@@ -187,6 +197,7 @@ CONTRACT: tuple[Stream, ...] = (
     *TASK_STREAMS,
     DECISION,
     RECORD_READY,
+    RECORD_PROGRESS,
     *COMMANDS,
 )
 _BY_NAME = {stream.name: stream for stream in CONTRACT}

@@ -9,13 +9,6 @@ from builtin_interfaces.msg import Time as TimeMessage
 from geometry_msgs.msg import Point, Quaternion, Transform, Vector3
 from geometry_msgs.msg import Pose as PoseMessage
 import numpy as np
-from std_msgs.msg import Header
-
-from oceangym_core.contract import Action, EndReason
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.geometry import Pose
-from oceangym_core.observation import Contact, ManeuverResult, NavigationState, Sighting, StepTruth
 from oceangym_msgs.msg import (
     Collision,
     Find,
@@ -28,6 +21,13 @@ from oceangym_msgs.msg import (
 from oceangym_msgs.msg import (
     StepTruth as StepTruthMessage,
 )
+from std_msgs.msg import Header
+
+from oceangym_core.contract import Action, EndReason
+from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import Contact, ManeuverResult, NavigationState, Sighting, StepTruth
 
 NANOSECONDS = 1_000_000_000
 

@@ -40,11 +40,13 @@ def publisher_qos(delivery: Delivery) -> QoSProfile:
     return {
         Delivery.LATCHED: _profile(1, latched=True),
         Delivery.FROZEN: _profile(1, latched=True),
-        Delivery.SAMPLED: _profile(STREAM_DEPTH),
+        # Latched although nobody asks for old samples but the recorder: it would else miss those
+        # published while the middleware is still connecting it.
+        Delivery.SAMPLED: _profile(STREAM_DEPTH, latched=True),
         Delivery.NAVIGATION: _profile(STREAM_DEPTH, latched=True),
         Delivery.EVENT: _profile(EVENT_DEPTH, latched=True),
         Delivery.COMMAND: _profile(1),
-        Delivery.CLOCK: _profile(STREAM_DEPTH),
+        Delivery.CLOCK: _profile(STREAM_DEPTH, latched=True),
     }[delivery]
 
 
@@ -63,15 +65,9 @@ def reader_qos(delivery: Delivery) -> QoSProfile:
 
 def recorder_qos(delivery: Delivery) -> QoSProfile:
     """Return what a subscriber asks for that may miss nothing."""
-    latched = delivery in (
-        Delivery.LATCHED,
-        Delivery.FROZEN,
-        Delivery.NAVIGATION,
-        Delivery.EVENT,
-    )
     if delivery is Delivery.COMMAND:
         return _profile(EVENT_DEPTH, reliable=False)
-    return _profile(STREAM_DEPTH, latched=latched)
+    return _profile(STREAM_DEPTH, latched=True)
 
 
 def with_liveliness(profile: QoSProfile) -> QoSProfile:

@@ -11,15 +11,15 @@ from typing import Any
 from geometry_msgs.msg import Point32
 from geometry_msgs.msg import Pose as PoseMessage
 import numpy as np
-from oceangym_core.assets import assets_root
-from oceangym_core.decisions import FindReport, Refusal
-from oceangym_core.episode_setup import EpisodeSetup
-from oceangym_core.nodes.conversions import header_of, point_message, pose_message
-
 from oceangym_msgs.msg import TaskGoal as TaskGoalMessage
 from oceangym_msgs.msg import TaskScore
 from oceangym_msgs.msg import TaskState as TaskStateMessage
 from oceangym_msgs.srv import ReportFind, Reset
+
+from oceangym_core.assets import assets_root
+from oceangym_core.decisions import FindReport, Refusal
+from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.nodes.conversions import header_of, point_message, pose_message
 from oceangym_tasks.task_manager import TaskGoal, TaskState, TaskStatus
 
 STATES = {

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 import sys
 
+from builtin_interfaces.msg import Time
 import numpy as np
+from oceangym_msgs.msg import Capabilities
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import Image
+from std_msgs.msg import Bool, Header
+
 from oceangym_core.bag import BagWriter, stamp_in_cdr
 from oceangym_core.decibels import to_decibel_bytes
 from oceangym_core.errors import unknown_name
@@ -24,21 +33,17 @@ from oceangym_core.streams import (
     Delivery,
     POLAR_DB,
     Record,
+    RECORD_PROGRESS,
     RECORD_READY,
     Source,
     Stream,
     stream,
 )
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
-from rclpy.serialization import deserialize_message, serialize_message
-from rclpy.subscription import Subscription
-from sensor_msgs.msg import Image
-from std_msgs.msg import Bool
-
-from oceangym_msgs.msg import Capabilities
 
 LEVELS = ('light', 'full')
+# What goes on while time stands still, and does not keep a recording from ending.
+HEARTBEATS = ('/clock', '/diagnostics')
+QUIET_S = 0.5
 LATCHED = (Delivery.LATCHED, Delivery.FROZEN, Delivery.EVENT)
 
 
@@ -70,6 +75,7 @@ class RecorderNode(ContractNode):
         self._full = level == 'full'
         self._stamp = 0
         self._closed = False
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._capabilities: Capabilities | None = None
         self._writer = BagWriter(directory, custom={'run_id': run_id, 'record': level})
         self._taps: list[tuple[Subscription, Callable[[bytes], None]]] = []
@@ -78,9 +84,10 @@ class RecorderNode(ContractNode):
         read_stream(self, stream('capabilities'), self._on_capabilities)
         self._ready = publish_stream(self, RECORD_READY)
         self._ready.publish(Bool(data=False))
-        self._timer = self.create_timer(
-            0.1, self._check_ready, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self._progress = publish_stream(self, RECORD_PROGRESS)
+        self._last_message = self._seconds()
+        self._ending = False
+        self._timer = self.create_timer(0.1, self._check_ready, clock=self._wall)
 
     def _record(self, topic: Stream) -> None:
         """Subscribe to a topic if this recording keeps it."""
@@ -101,11 +108,15 @@ class RecorderNode(ContractNode):
         def write(data: bytes) -> None:
             self._stamp = stamp_in_cdr(topic.type, data) or self._stamp
             self._writer.write(target, self._stamp, decibel_image(data) if in_decibels else data)
+            if topic.name not in HEARTBEATS:
+                self._last_message = self._seconds()
 
         def take(data: bytes) -> None:
             write(data)
             # What else has queued up is taken at once: a turn of the executor costs far more.
             self._drain(subscription, write)
+            if topic.name == 'truth/step':
+                self._report_progress()
 
         subscription = self.create_subscription(
             message_type(topic.type), name, take, recorder_qos(topic.delivery), raw=True
@@ -138,13 +149,36 @@ class RecorderNode(ContractNode):
             self._ready.publish(Bool(data=True))
             self._timer.cancel()
 
+    def _report_progress(self) -> None:
+        """Say that all up to a step is in the bag: whatever was published before it is here."""
+        stamp = self._stamp
+        self._drain_all()
+        seconds, nanoseconds = divmod(stamp, 1_000_000_000)
+        self._progress.publish(Header(stamp=Time(sec=seconds, nanosec=nanoseconds)))
+
+    def _drain_all(self) -> None:
+        for subscription, write in self._taps:
+            self._drain(subscription, write)
+
+    def interrupt(self) -> None:
+        """End once nothing more arrives: the others are still there and may have more in flight."""
+        self._ending = True
+
+    def work(self) -> float:
+        """Wait for the quiet that ends a recording that was asked to end."""
+        if self._ending and self._seconds() - self._last_message > QUIET_S:
+            self.exit_code = 0
+        return super().work()
+
+    def _seconds(self) -> float:
+        return self._wall.now().nanoseconds * 1e-9
+
     def close(self) -> None:
-        """Take what is still queued, and close the bag."""
+        """Close the bag."""
         if self._closed:
             return
         self._closed = True
-        for subscription, write in self._taps:
-            self._drain(subscription, write)
+        self._drain_all()
         total = sum(self._writer.counts.values())
         self._writer.close()
         print(f'recorded {total} messages', file=sys.stderr, flush=True)

@@ -9,6 +9,19 @@ from pathlib import Path
 import sys
 from typing import Any
 
+from oceangym_msgs.action import RunTask
+from oceangym_msgs.msg import Capabilities
+from oceangym_msgs.msg import Decision as DecisionMessage
+from oceangym_msgs.msg import StepTruth as StepTruthMessage
+from oceangym_msgs.srv import ReportFind, Reset, StopTask
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
+from rclpy.task import Future
+from std_msgs.msg import Bool, Header
+
 from oceangym_core.episode import Ending
 from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
 from oceangym_core.errors import OceanGymError
@@ -33,22 +46,9 @@ from oceangym_core.nodes.kit import (
 )
 from oceangym_core.options import RunOptions
 from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
-from oceangym_core.streams import DECISION, RECORD_READY, stream
+from oceangym_core.streams import DECISION, RECORD_PROGRESS, RECORD_READY, stream
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.world import load_world, World, world_path
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.action.server import ServerGoalHandle
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
-from rclpy.duration import Duration
-from rclpy.task import Future
-from std_msgs.msg import Bool
-
-from oceangym_msgs.action import RunTask
-from oceangym_msgs.msg import Capabilities
-from oceangym_msgs.msg import Decision as DecisionMessage
-from oceangym_msgs.msg import StepTruth as StepTruthMessage
-from oceangym_msgs.srv import ReportFind, Reset, StopTask
 from oceangym_tasks.nodes.conversions import (
     find_report,
     goal_message,
@@ -66,6 +66,8 @@ DECISION_PATIENCE_S = 2.0
 # A report on an observation whose step is still on its way here waits for it this long [s].
 REPORT_PATIENCE_S = 5.0
 RESET_PATIENCE_S = 120.0
+# A recorder that is slower than this no longer holds the episode up [s].
+RECORD_PATIENCE_S = 20.0
 
 
 class Phase(Enum):
@@ -112,6 +114,8 @@ class TaskManagerNode(ContractNode):
         self._held_since: float | None = None
         self._steps: list[StepTruthMessage] = []
         self._announced = ''
+        self._unrecorded: int | None = None
+        self._recorded = -1
         self._report_count = 0
 
         self._goal = publish_stream(self, stream('task/goal'))
@@ -122,6 +126,7 @@ class TaskManagerNode(ContractNode):
         read_stream(self, DECISION, self._on_decision)
         read_stream(self, stream('capabilities'), self._on_capabilities)
         read_stream(self, RECORD_READY, self._on_record_ready)
+        read_stream(self, RECORD_PROGRESS, self._on_progress)
         watch_publisher(
             self,
             stream('capabilities'),
@@ -254,6 +259,7 @@ class TaskManagerNode(ContractNode):
 
     def _watch(self) -> None:
         """Do not wait for ever for a decision, and close the episode when it is over."""
+        self._announce_step()
         manager = self._manager
         assert manager is not None
         if not manager.awaiting_decision:
@@ -328,7 +334,22 @@ class TaskManagerNode(ContractNode):
         manager.on_step(maneuver, step_navigation_of(message), step_truth_of(message))
         self._stamp = seconds_of(message.header.stamp)
         if not manager.episode_over:
+            self._unrecorded = nanoseconds_of(message.header.stamp)
+            self._since = self._seconds()
+            self._announce_step()
+
+    def _announce_step(self) -> None:
+        """Tell the agent about a step once it is in the bag, or the recorder takes too long."""
+        if self._unrecorded is None:
+            return
+        waits = 'recorder' in self._wait_for and self._waited() < RECORD_PATIENCE_S
+        if not waits or self._recorded >= self._unrecorded:
+            self._unrecorded = None
             self._publish_state()
+
+    def _on_progress(self, message: Header) -> None:
+        self._recorded = nanoseconds_of(message.stamp)
+        self._announce_step()
 
     def _on_decision(self, message: DecisionMessage) -> None:
         if self._phase is not Phase.RUNNING or self._manager is None:
