@@ -18,7 +18,7 @@ from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
 
-from oceangym_worlds.catalogue import build_model
+from oceangym_worlds.catalogue import build_model, CATALOGUE, unknown_model
 from oceangym_worlds.config import load_world_config, WorldConfig
 from oceangym_worlds.layout import Layout, PlacedAnchor, PlacedProp, plan_layout
 from oceangym_worlds.model import PropModel, write_model
@@ -62,6 +62,9 @@ def generate(config: WorldConfig, world_seed: int) -> GeneratedWorld:
     Raises:
         OceanGymError: The configuration names an unknown model or cannot be laid out.
     """
+    for name in [p.model for p in config.props] + [m for s in config.scatter for m in s.models]:
+        if name is not None and name not in CATALOGUE:
+            raise unknown_model(name)
     layout = plan_layout(config, world_seed)
     seabed = build_seabed(layout.terrain, world_seed)
     own: list[PropModel] = []
@@ -112,6 +115,13 @@ def write_world(world: GeneratedWorld, output: Path, *, shared: bool = True) -> 
         The world file.
     """
     models = output / 'models'
+    names = [
+        'terrain',
+        *(p.name for p in world.own_models),
+        *(world.shared_models if shared else ()),
+    ]
+    for name in names:  # no file of an earlier version stays behind
+        shutil.rmtree(models / name, ignore_errors=True)
     write_seabed(
         world.seabed, models, shipped=None if shared else assets_root() / 'models/terrain'
     )
@@ -211,6 +221,7 @@ def _pipeline(
         damaged=config.pipeline.damaged,
         buried=config.pipeline.buried,
         spans=[(a, b, config.pipeline.sag_m) for a, b in config.pipeline.free_span],
+        seabed=seabed.heightfield.height,
     )
     anchors = []
     for anchor in layout.anchors:

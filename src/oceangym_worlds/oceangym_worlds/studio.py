@@ -189,7 +189,7 @@ def _fit_distance(
 
 def _shape(part: Part) -> Any:
     """Return a part as a Mitsuba mesh with its texture."""
-    texture = np.asarray(part.texture, dtype=np.uint8)
+    texture = np.array(part.texture, dtype=np.uint8, order='C')
     bitmap = mi.Bitmap(texture, pixel_format=mi.Bitmap.PixelFormat.RGB)
     bitmap.set_srgb_gamma(True)
     bsdf = mi.load_dict(

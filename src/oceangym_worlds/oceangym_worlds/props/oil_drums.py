@@ -87,7 +87,7 @@ def build(*, seed: int) -> PropModel:
         (-2.2, -1.2, 0.8, 0.12),
         (-2.45, 0.95, 0.6, 0.16),
     ):
-        model.add('sand', _drift(x, y, radius, height, seed))
+        model.add('silt', _drift(x, y, radius, height, seed))
     model.add('oil', _slick((0.62, 1.6), seed))
     return PropModel(
         name='oil_drums',
@@ -252,7 +252,7 @@ def _finishes(seed: int) -> dict[str, Finish]:
         'leaking': metal(_shell_texture(seed + 4, rust=0.1, words='OIL', leak=True)),
         'steel': metal(tex.bare_steel(seed, size=64)),
         'wood': Finish(texture=tex.growth(wood, seed, 0.15), acoustic='wood'),
-        'sand': Finish(texture=seabed_texture('sand', seed, 256), acoustic='sand'),
+        'silt': Finish(texture=seabed_texture('silt', seed, 256), acoustic='silt'),
         'oil': Finish(
             texture=tex.sediment(tex.plain((26, 20, 17), 128), seed, 0.12),
             acoustic='silt',

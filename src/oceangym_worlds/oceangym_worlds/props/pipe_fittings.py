@@ -12,8 +12,9 @@ from oceangym_core.rng import generator
 from oceangym_worlds import mesh_kit as kit
 from oceangym_worlds import mesh_ops as ops
 from oceangym_worlds.assembly import Assembly, bar_primitive, cylinder_x
+from oceangym_worlds.mesh_ops import Array
 from oceangym_worlds.model import Primitive
-from oceangym_worlds.props.pipe_line import Axis
+from oceangym_worlds.props.pipe_line import Axis, Floor, Interval
 
 _FLANGE_RADIUS = 0.64
 _BLOCK = 0.52  # spacing of a mattress's blocks [m]
@@ -121,68 +122,89 @@ def add_saddle(model: Assembly, line: Axis, s: float, height: float) -> Primitiv
     )
 
 
-def add_mattress(model: Assembly, line: Axis, s: float, height: float) -> list[Primitive]:
-    """Add an articulated concrete mattress draped over the pipe."""
-    low = 0.1 - height
-    half = [(0.0, 0.62), (0.35, 0.52), (0.66, 0.1), (0.95, low + 0.16), (1.5, low), (2.4, low)]
+def add_mattress(
+    model: Assembly, line: Axis, s: float, height: float, floor: Floor
+) -> list[Primitive]:
+    """Add an articulated concrete mattress draped over the pipe onto the seabed."""
+    half = [(0.0, 0.62), (0.35, 0.52), (0.66, 0.1), (0.95, 0.26 - height), (1.5, 0.1 - height)]
+    half.append((2.6, 0.1 - height))
     outline = np.array([(-y, z) for y, z in half[:0:-1]] + half)
     curve = kit.smooth_path(list(np.column_stack([outline, np.zeros(len(outline))])), step=0.05)
     run = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1))])
-    blocks = []
+    axes = _upright(line, s)
+
+    def drape(x: float, y: float) -> Array:
+        """Return the mattress's point at offsets along and across the pipe."""
+        axis = line.at(s + x / math.hypot(1.0, line.axes(s)[2, 0]))
+        point = axis + y * axes[:, 1]
+        over = axis[2] + float(np.interp(y, curve[:, 0], curve[:, 1]))
+        on_floor = float(floor(point[None])[0]) + 0.1
+        share = min(max((abs(y) - 0.8) / 0.6, 0.0), 1.0)
+        return np.array([point[0], point[1], over + share * (on_floor - over)])
+
+    def lying(x: float, y: float) -> Array:
+        """Return the columns (3, 3) of a block's axes on the draped surface."""
+        along = drape(x + 0.1, y) - drape(x - 0.1, y)
+        up = np.cross(along, drape(x, y + 0.1) - drape(x, y - 0.1))
+        along, up = along / np.linalg.norm(along), up / np.linalg.norm(up)
+        return np.column_stack([along, np.cross(up, along), up])
+
+    block = kit.box((0.54, _BLOCK - 0.05, 0.2), bevel=0.05, scale=1.5)
     for here in np.arange(0.5 * _BLOCK, run[-1], _BLOCK):
-        y, z = (float(np.interp(here, run, curve[:, k])) for k in (0, 1))
-        y1, z1 = (float(np.interp(here + 0.05, run, curve[:, k])) for k in (0, 1))
-        lean = math.degrees(math.atan2(z1 - z, y1 - y))
-        for x in np.linspace(-1.8, 1.8, 7):
-            block = kit.box((0.54, _BLOCK - 0.05, 0.2), bevel=0.05, scale=1.5)
-            blocks.append(ops.move(block, (float(x), y, z), rpy_deg=(lean, 0, 0)))
-    axes, centre = line.axes(s), line.at(s)
-    model.add('concrete', *(ops.place(b, axes, centre) for b in blocks))
-    turn = quaternion_from_matrix(axes)
-    return [
-        Primitive(shape='box', size=size, pose=Pose.of(centre + z * axes[:, 2], turn))
-        for size, z in (((4.2, 3.0, height + 0.7), -0.1), ((4.2, 5.2, 0.5), -height))
+        y = float(np.interp(here, run, curve[:, 0]))
+        for x in np.linspace(-1.8, 1.8, 7).tolist():
+            model.add('concrete', ops.place(block, lying(x, y), drape(x, y)))
+    ridge = Pose.of(line.at(s) - 0.1 * axes[:, 2], quaternion_from_matrix(line.axes(s)))
+    flaps = [
+        Primitive(
+            shape='box',
+            size=(4.2, 2.0, 0.4),
+            pose=Pose.of(drape(0.0, y), quaternion_from_matrix(lying(0.0, y))),
+        )
+        for y in (-1.8, 1.8)
     ]
+    return [Primitive(shape='box', size=(4.2, 2.2, height + 0.7), pose=ridge), *flaps]
 
 
 def berm(
-    line: Axis,
-    start: float,
-    end: float,
-    whole_start: float,
-    whole_end: float,
-    seed: int,
-    height: float,
+    line: Axis, start: float, end: float, whole: Interval, seed: int, height: float, floor: Floor
 ) -> trimesh.Trimesh:
     """Return sediment heaped against the pipe, fading out at the ends of the whole stretch."""
     s = np.linspace(start, end, max(3, math.ceil((end - start) / 0.6) + 1))
-    offsets = np.array([-3.2, -2.2, -1.4, -0.8, -0.4, 0.0, 0.4, 0.8, 1.4, 2.2, 3.2])
-    rise = 1.05 * np.exp(-((offsets / 1.6) ** 2))
+    offsets = np.array([-3.2, -2.4, -1.6, -0.9, -0.4, 0.0, 0.4, 0.9, 1.6, 2.4, 3.2])
+    rise = 1.05 * np.exp(-((offsets / 1.5) ** 2))
+    close = np.exp(-((offsets / 1.1) ** 2))
+    edge = np.where(np.abs(offsets) > 3.0, -0.7, -0.1)
     points = np.empty((len(s), len(offsets), 3))
     for k, here in enumerate(s):
         axes = _upright(line, float(here))
-        fade = min(1.0, (here - whole_start) / 3.0 + 0.05, (whole_end - here) / 3.0 + 0.05)
+        fade = min(1.0, (here - whole.start) / 3.0 + 0.05, (whole.end - here) / 3.0 + 0.05)
         points[k] = line.at(float(here)) + offsets[:, None] * axes[:, 1]
         wave = 0.28 * ops.noise(points[k], seed=seed, size=2.2)
-        edge = np.where(np.abs(offsets) > 3.0, -0.6, -0.12)
-        points[k, :, 2] += -height + edge + fade * (rise + wave)
+        ground = floor(points[k])
+        # Beside the pipe the heap follows the pipe, further out the seabed.
+        base = ground + close * (points[k, :, 2] - height - ground)
+        points[k, :, 2] = base + edge + fade * (rise + wave * close)
     uv = np.stack(np.meshgrid(s / 3.0, offsets / 3.0, indexing='ij'), axis=-1)
     return kit.grid(points, uv)
 
 
-def spill(line: Axis, s: float, seed: int, height: float) -> trimesh.Trimesh:
+def spill(line: Axis, s: float, seed: int, floor: Floor) -> trimesh.Trimesh:
     """Return the oil-soaked sediment under a leak."""
     rng = generator(seed, 'pipeline_spill')
     angle = np.linspace(0.0, 2.0 * np.pi, 49)
     reach = 1.5 + 0.4 * np.sin(2 * angle + rng.uniform(0, 6)) + 0.3 * np.sin(5 * angle + 1.0)
     reach[-1] = reach[0]
-    share, level = np.array([1.12, 1.0, 0.6, 0.0]), np.array([-0.45, 0.02, 0.1, 0.14])
-    points = np.empty((len(angle), len(share), 3))
-    points[..., 0] = reach[:, None] * share * np.cos(angle)[:, None]
-    points[..., 1] = reach[:, None] * share * np.sin(angle)[:, None]
-    points[..., 2] = level
-    mound = kit.grid(points, points[..., :2] / 2.0)
-    return ops.place(mound, _upright(line, s), line.at(s) - [0.0, 0.0, height])
+    share = np.array([1.12, 1.0, 0.85, 0.6, 0.3, 0.0])
+    level = np.array([-0.45, 0.0, 0.06, 0.1, 0.13, 0.14])
+    flat = (
+        reach[:, None, None]
+        * share[:, None]
+        * np.stack([np.cos(angle), np.sin(angle)], axis=-1)[:, None]
+    )
+    points = np.concatenate([flat + line.at(s)[:2], np.zeros((*flat.shape[:2], 1))], axis=-1)
+    points[..., 2] = floor(points.reshape(-1, 3)).reshape(flat.shape[:2]) + level
+    return kit.grid(points, flat / 2.0)
 
 
 def bore(line: Axis, s: float, tip: float, radius: float) -> trimesh.Trimesh:

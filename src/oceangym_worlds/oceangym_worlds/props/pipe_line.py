@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import math
 
@@ -17,6 +17,12 @@ from oceangym_worlds.mesh_ops import Array
 _STEP = 0.5  # m between samples of the axis
 _EDGE = 1e-3  # m from a break to the samples beside it
 _CREEP = 4.0  # m over which a broken end comes back to the laid line
+
+
+# Height of the seabed [m] at map coordinates x (N,), y (N,); and the same in a chunk's frame, at
+# points (N, 2 or 3).
+Seabed = Callable[[Array, Array], Array]
+Floor = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -122,3 +128,27 @@ def chunk_frame(axis: Axis, start: float, end: float, *, height: float) -> Pose:
     middle = axis.at(0.5 * (start + end))
     origin = (*(0.5 * (low + high))[:2], middle[2] - height)
     return Pose.from_euler(origin, 0.0, 0.0, math.atan2(b[1] - a[1], b[0] - a[0]))
+
+
+def floor_under(line: Axis, frame: Pose, seabed: Seabed | None, *, height: float) -> Floor:
+    """Return the seabed in a chunk's frame; by default it is level across the pipe.
+
+    Args:
+        line: The axis in the chunk's frame.
+        frame: The chunk's frame, which only turns about z.
+        seabed: Heights in the map frame.
+        height: Of the axis above the seabed [m].
+    """
+    if seabed is not None:
+
+        def surveyed(points: Array) -> Array:
+            world = frame.apply(np.column_stack([points[:, :2], np.zeros(len(points))]))
+            return np.asarray(seabed(world[:, 0], world[:, 1]) - frame.position[2])
+
+        return surveyed
+
+    def level(points: Array) -> Array:
+        away = np.linalg.norm(points[:, None, :2] - line.points[None, :, :2], axis=2)
+        return np.asarray(line.points[np.argmin(away, axis=1), 2] - height)
+
+    return level

@@ -21,7 +21,15 @@ from oceangym_worlds.assembly import Assembly, bar_primitive, Finish, metal
 from oceangym_worlds.model import Primitive, PropAttributes, PropModel
 from oceangym_worlds.noise_kit import fbm, smoothstep
 from oceangym_worlds.props import pipe_fittings as fittings
-from oceangym_worlds.props.pipe_line import Axis, chunk_frame, Interval, lay
+from oceangym_worlds.props.pipe_line import (
+    Axis,
+    chunk_frame,
+    Floor,
+    floor_under,
+    Interval,
+    lay,
+    Seabed,
+)
 from oceangym_worlds.seabed_textures import seabed_texture
 
 RADIUS = 0.5  # of the concrete coating [m]
@@ -67,6 +75,7 @@ def build(
     damaged: Sequence[tuple[float, float]] = (),
     buried: Sequence[tuple[float, float]] = (),
     spans: Sequence[tuple[float, float, float]] = (),
+    seabed: Seabed | None = None,
     chunk_length: float = 40.0,
     name_prefix: str = 'pipeline',
 ) -> list[PlacedModel]:
@@ -76,10 +85,12 @@ def build(
         path: Points (N, 3) in the map frame on the seabed under the pipe, or the straight line
             between the shoulders of a free span. The axis runs `AXIS_HEIGHT` above.
         seed: Of weathering and damage.
-        damaged: Stretches of path length [m] with spalled coating and dents; the pipe has parted
-            in the middle of those that do not hang free.
+        damaged: Stretches of path length [m] with spalled coating and dents; in the middle of
+            the longest that does not hang free the pipe has parted.
         buried: Stretches half covered by sediment.
         spans: Free spans (start, end, sag) [m].
+        seabed: Height [m] of the seabed at map coordinates x (N,), y (N,), for what lies beside
+            the pipe; by default level across it.
         chunk_length: Greatest length of one model [m].
         name_prefix: Models are named ``<prefix>_01`` and so on.
 
@@ -88,7 +99,8 @@ def build(
     """
     hanging = tuple(Interval(a, b) for a, b, _ in spans)
     broken = tuple(Interval(a, b) for a, b in damaged)
-    breaks = tuple(i.middle for i in broken if not any(h.holds(i.middle, 4.0) for h in hanging))
+    lying = [i for i in broken if not any(h.holds(i.middle, 4.0) for h in hanging)]
+    breaks = tuple(i.middle for i in sorted(lying, key=lambda i: i.start - i.end)[:1])
     axis = lay(path, height=AXIS_HEIGHT, spans=spans, breaks=breaks)
     state = _State(
         damaged=broken,
@@ -101,7 +113,9 @@ def build(
     ends = np.linspace(0.0, axis.length, count + 1)
     textures = _textures(seed)
     return [
-        _chunk(f'{name_prefix}_{k + 1:02d}', axis, float(a), float(b), state, seed, textures)
+        _chunk(
+            f'{name_prefix}_{k + 1:02d}', axis, float(a), float(b), state, seed, textures, seabed
+        )
         for k, (a, b) in enumerate(itertools.pairwise(ends))
     ]
 
@@ -114,6 +128,7 @@ def _chunk(
     state: _State,
     seed: int,
     finishes: dict[str, Finish],
+    seabed: Seabed | None,
 ) -> PlacedModel:
     frame = chunk_frame(axis, start, end, height=AXIS_HEIGHT)
     line = axis.seen_from(frame)
@@ -130,7 +145,8 @@ def _chunk(
             model.add('steel', _pipe(line, first, last, BARE_RADIUS, step=0.4))
         else:
             model.add('coating', _pipe(line, first, last, RADIUS, step=1.0))
-    _add_furniture(model, collisions, line, start, end, state, seed)
+    floor = floor_under(line, frame, seabed, height=AXIS_HEIGHT)
+    _add_furniture(model, collisions, line, start, end, state, seed, floor)
     hurt = any(i.meets(start + 1.0, end - 1.0) for i in state.damaged)
     return PlacedModel(
         PropModel(
@@ -268,6 +284,7 @@ def _add_furniture(
     end: float,
     state: _State,
     seed: int,
+    floor: Floor,
 ) -> None:
     """Add flanges, valves, supports, mattresses, berms and the stain of a leak."""
     for k in range(math.floor(line.length / JOINT_SPACING) + 1):
@@ -287,14 +304,15 @@ def _add_furniture(
             collisions += fittings.add_valve(model, line, float(s))
     for s in state.mattresses:
         if start + 2.0 <= s < end - 2.0 and state.rests(s, 2.5):
-            collisions += fittings.add_mattress(model, line, s, AXIS_HEIGHT)
+            collisions += fittings.add_mattress(model, line, s, AXIS_HEIGHT, floor)
     for i in state.buried:
         first, last = max(i.start, start), min(i.end, end)
         if last - first > 2.0:
-            model.add('sand', fittings.berm(line, first, last, i.start, i.end, seed, AXIS_HEIGHT))
+            heap = fittings.berm(line, first, last, i, seed, AXIS_HEIGHT, floor)
+            model.add('sand', heap)
     for b in state.breaks:
         if start <= b < end:
-            model.add('stain', fittings.spill(line, b, seed, AXIS_HEIGHT))
+            model.add('stain', fittings.spill(line, b, seed, floor))
 
 
 def _capsules(line: Axis, start: float, end: float) -> list[Primitive]:
