@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ def test_pipe_seen_twice_counts_once_and_what_no_sensor_saw_does_not(tmp_path: P
 
 def test_errors_of_a_docking(tmp_path: Path) -> None:
     platform = box_target('a', (10.0, 20.0, -80.0), size=(6.0, 6.0, 2.0), yaw=0.3)
-    leg = Leg(position=(13.0, 24.0, -78.5), yaw=0.3 + 3.141592653589793 - 0.1)
+    leg = Leg(position=(13.0, 24.0, -78.5), yaw=0.3 - math.pi / 2 - 0.1)
     write_episode([leg], run_info([platform], measure='docking'), directory=tmp_path)
     measures = rescore(tmp_path)['measures']
     assert measures['lateral_error_m'] == pytest.approx(5.0)

@@ -123,7 +123,8 @@ def docking(episode: Episode) -> Docking | None:
     deck = max(target.footprint.boxes, key=lambda box: box.size[0] * box.size[1])
     top = max(_top(box) for box in target.footprint.boxes)
     x, y, z = pose.position
-    turned = abs(math.remainder(pose.yaw - deck.pose.yaw, math.pi))
+    # The platform model's H stands upright along its y axis.
+    turned = abs(math.remainder(pose.yaw - deck.pose.yaw - math.pi / 2, math.pi))
     return Docking(
         lateral=math.hypot(x - target.point[0], y - target.point[1]),
         height=z - top,
