@@ -25,6 +25,19 @@ _SUN_SHARE = 0.45
 _SUN_DIFFUSION_DEPTH = 60.0
 _SHADOW_REACH = 30.0
 _WATER_INDEX = 1.34
+# Snell's window: cosine of the critical angle.
+_WINDOW_COSINE = math.sqrt(1.0 - 1.0 / _WATER_INDEX**2)
+# Surface waves: length [m], heading [rad], slope, phase. Incommensurate, so that no pattern repeats.
+_WAVES = (
+    (23.0, 0.31, 0.05, 0.0),
+    (11.7, -0.42, 0.06, 1.3),
+    (6.1, 0.95, 0.06, 4.1),
+    (3.7, -1.13, 0.05, 2.2),
+    (2.3, 0.12, 0.05, 5.7),
+    (1.3, 1.71, 0.04, 3.3),
+)
+# Distance over which single waves blur into their mean [m].
+_WAVE_SIGHT = 9.0
 _IN_SCATTER_STEPS = 6
 # Petzold's particles send 1.8 % of what they scatter into the back half-space [1/sr].
 _LAMP_PHASE = 0.018 / (2.0 * math.pi)
@@ -170,7 +183,7 @@ class CameraRig:
         outgoing = hits.albedo * lighting / math.pi
         outgoing = dr.select(
             hits.surface,
-            self._surface_radiance(hits.position, direction, ambient, place),
+            self._surface_radiance(hits.position, direction, distance, ambient, place),
             outgoing,
         )
         direct = dr.select(
@@ -202,21 +215,25 @@ class CameraRig:
         diffuse = 0.06 + 0.94 * up * dr.sqrt(up)
         return share * cosine + (1.0 - share) * diffuse
 
-    def _surface_radiance(self, point: Any, direction: Any, ambient: Any, place: Any) -> Any:
+    def _surface_radiance(
+        self, point: Any, direction: Any, distance: Any, ambient: Any, place: Any
+    ) -> Any:
         """Return the radiance that leaves the sea surface downwards: Snell's window or the mirror."""
         optics = self._optics
-        slope_x = 0.05 * dr.sin(1.1 * point.x + 0.5 * point.y) + 0.035 * dr.sin(
-            2.3 * point.y - 1.7 * point.x
-        )
-        slope_y = 0.05 * dr.cos(0.9 * point.y - 0.4 * point.x) + 0.035 * dr.sin(
-            2.9 * point.x + 1.3 * point.y
-        )
-        normal = dr.normalize(mi.Vector3f(slope_x, slope_y, 1.0))
+        slope_x, slope_y = mi.Float(0.0), mi.Float(0.0)
+        for length, heading, slope, phase in _WAVES:
+            east, north = math.cos(heading), math.sin(heading)
+            along = (2.0 * math.pi / length) * (east * point.x + north * point.y) + phase
+            tilt = slope * dr.cos(along)
+            slope_x += east * tilt
+            slope_y += north * tilt
+        # From far below, a line of sight takes in many waves at once: their mean is a soft edge.
+        sharp = dr.exp(-distance / _WAVE_SIGHT)
+        normal = dr.normalize(mi.Vector3f(sharp * slope_x, sharp * slope_y, 1.0))
         cosine = dr.maximum(dr.dot(direction, normal), 0.0)
-        sine2 = _WATER_INDEX**2 * (1.0 - cosine * cosine)
-        through = dr.sqrt(dr.maximum(1.0 - sine2, 0.0))
-        # Schlick's approximation with the cosine in air, total reflection beyond.
-        reflectance = dr.select(sine2 >= 1.0, 1.0, 0.02 + 0.98 * (1.0 - through) ** 5)
+        softness = 0.02 + 0.16 * (1.0 - sharp)
+        edge = dr.clip((cosine - _WINDOW_COSINE) / softness + 0.5, 0.0, 1.0)
+        through = edge * edge * (3.0 - 2.0 * edge) * (1.0 - 0.02)
         at_surface = ambient * dr.exp(_colour(optics.kd) * -place.z)
         sky = at_surface * (_WATER_INDEX**2 / math.pi)
         below = (
@@ -225,7 +242,7 @@ class CameraRig:
             * _veil_phase(-direction.z)
             / (_colour(optics.beam_attenuation) + _colour(optics.kd) * direction.z)
         )
-        return (1.0 - reflectance) * sky + reflectance * below
+        return through * sky + (1.0 - through) * below
 
     def _lamp_light(self, point: Any, normal: Any) -> Any:
         """Return the lamps' irradiance [lux] on a surface point and normal in base_link."""
@@ -285,7 +302,7 @@ class CameraRig:
             black = _BLACK_SHARE * np.percentile(view, 1.0, axis=1)
             level = ((view - black[:, None]) * balance[:, None]).max(axis=0)
             average = float(level.mean(dtype=np.float64))
-            bright = float(np.percentile(level, 99.0))
+            bright = float(np.percentile(level, 96.0))
             gain = min(
                 _MIDDLE_GREY / max(average, _SENSITIVITY_FLOOR),
                 _HIGHLIGHT / max(bright, _SENSITIVITY_FLOOR),
