@@ -47,7 +47,7 @@ def sonar_contacts(
     reference = np.maximum(np.median(smooth, axis=1, keepdims=True), np.median(smooth) + 1e-4)
     ratio = smooth / reference
     ratio[: max(0, int((blind_range - spec.range_min) / spec.range_resolution))] = 0.0
-    labels, count = ndimage.label(ratio > contrast)
+    labels, _ = ndimage.label(ratio > contrast)
     azimuths = spec.azimuths
     found: list[SonarContact] = []
     for index, region in enumerate(ndimage.find_objects(labels), start=1):
@@ -72,16 +72,25 @@ def sonar_contacts(
     return tuple(sorted(found, key=lambda c: -c.contrast))
 
 
-def nearest_return(ping: SonarPing, spec: SonarSpec, *, sector: float, level: float = 0.12) -> float:
+def nearest_return(
+    ping: SonarPing, spec: SonarSpec, *, sector: float, level_db: float = -35.0
+) -> float:
     """Return the range [m] of the nearest solid return within +-sector [rad] of the boresight.
 
+    Args:
+        ping: The polar image.
+        spec: Its geometry.
+        sector: Half width of what is ahead [rad].
+        level_db: Mean intensity over the sector that counts as solid [dB re full scale]; the noise
+            floor lies near -58 dB, rock and steel above -25 dB.
+
     Returns:
-        Infinity without any. `level` is the smoothed intensity that counts as solid.
+        Infinity without any.
     """
     ahead = np.abs(spec.azimuths) <= sector
     rows = ndimage.uniform_filter1d(ping.polar[:, ahead].mean(axis=1), size=5)
     first = max(0, int((1.0 - spec.range_min) / spec.range_resolution))
-    solid = np.nonzero(rows[first:] > level)[0]
+    solid = np.nonzero(rows[first:] > 10 ** (level_db / 10))[0]
     if len(solid) == 0:
         return math.inf
     return spec.range_min + (float(solid[0]) + first) * spec.range_resolution

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.geometry import Array
-from oceangym_core.signed_distance import DistanceField, build_distance_field, nearest_surface
+from oceangym_core.signed_distance import build_distance_field, DistanceField, nearest_surface
 from oceangym_core.world import World
 
 
@@ -153,9 +153,7 @@ class PathPlanner:
             k = far
         return tight[1:]
 
-    def _search(
-        self, a: Array, b: Array, free: NDArray[np.bool_]
-    ) -> list[tuple[int, int]] | None:
+    def _search(self, a: Array, b: Array, free: NDArray[np.bool_]) -> list[tuple[int, int]] | None:
         """A* over the 8-connected grid; returns cells (row, column) or None."""
         source, target = self._nearest_free(a, free), self._nearest_free(b, free)
         if source is None or target is None:

@@ -1,3 +1,4 @@
+import itertools
 import math
 from pathlib import Path
 
@@ -42,12 +43,12 @@ def test_a_wall_is_gone_around_with_clearance(planner: PathPlanner) -> None:
     start, goal = np.array([-40.0, 0.0, -30.0]), np.array([40.0, 0.0, -30.0])
     path = [start, *planner.plan(start, goal)]
     assert path[-1] == pytest.approx(goal)
-    for a, b in zip(path, path[1:]):
+    for a, b in itertools.pairwise(path):
         leg = b - a
         # Legs are vertical or horizontal, as maneuvers are.
         assert abs(leg[2]) < 1e-6 or math.hypot(leg[0], leg[1]) < 1e-6
         assert planner.line_clearance(a, b) > 4.0
-    length = sum(np.linalg.norm(b - a) for a, b in zip(path, path[1:]))
+    length = sum(np.linalg.norm(b - a) for a, b in itertools.pairwise(path))
     # Around the wall's end 55 m aside: at least twice the hypotenuse of 40 and 50, at most half more.
     assert 2 * math.hypot(40, 50) <= length < 3 * math.hypot(40, 50)
 

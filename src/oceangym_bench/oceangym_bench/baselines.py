@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 import json
-import os
 from pathlib import Path
 import statistics
 from typing import Any
@@ -73,7 +72,7 @@ def run_cells(
         cell = _cell(options, alias, outcome.score, outcome.decisions)
         partial = path.with_suffix('.part')
         partial.write_text(json.dumps(asdict(cell), indent=1), encoding='utf-8')
-        os.replace(partial, path)
+        partial.replace(path)
         report(cell)
         done.append(cell)
     return done
@@ -116,5 +115,3 @@ def _summary(some: Sequence[Cell]) -> str:
         values = [v for c in some if (v := c.scores[name]) is not None]
         texts.append(f'{statistics.fmean(values):.1f}' if values else '-')
     return ' / '.join(texts)
-
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 import math
 from pathlib import Path
@@ -89,9 +89,7 @@ class SimulatorOptions:
     def of(cls, setup: EpisodeSetup) -> SimulatorOptions:
         """Return the options that an episode needs."""
         options = setup.options
-        return cls(
-            water=setup.water, sensors=options.resolved_sensors, device=options.device
-        )
+        return cls(water=setup.water, sensors=options.resolved_sensors, device=options.device)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +104,7 @@ class ResetRequest:
     bounds: Bounds
     navigation: str = 'truth'
     targets: tuple[str, ...] = ()
-    shift: FrameShift = FrameShift()
+    shift: FrameShift = field(default_factory=FrameShift)
 
     @classmethod
     def of(cls, setup: EpisodeSetup) -> ResetRequest:
@@ -221,7 +219,9 @@ class Simulator:
             RefusedError: A maneuver is running, or the request cannot be met.
         """
         if self._busy:
-            raise RefusedError(Refusal.BUSY, 'a maneuver is running; wait for its end or cancel it')
+            raise RefusedError(
+                Refusal.BUSY, 'a maneuver is running; wait for its end or cancel it'
+            )
         self._check(request)
         anchors = self._anchors(request.targets)
         environment = Environment(
@@ -333,7 +333,9 @@ class Simulator:
         reason = self._end_reason(state, request)
         progress = applied = 0.0
         if self._busy:
-            progress = (self.clock - self._t_start) / max(self._t_stop - self._t_start, TIMING.tick)
+            progress = (self.clock - self._t_start) / max(
+                self._t_stop - self._t_start, TIMING.tick
+            )
             applied = self._executor.progress(self._estimate)
         finished = None if reason is None else self._finish(reason)
         return TickOutput(
@@ -422,9 +424,7 @@ class Simulator:
     def _estimated(self, state: VehicleState) -> NavigationState:
         request = self._need_reset()
         estimate = self._navigation.update(state, self._altitude)
-        return replace(
-            estimate, stamp=self.clock, pose=request.shift.to_odom(estimate.pose)
-        )
+        return replace(estimate, stamp=self.clock, pose=request.shift.to_odom(estimate.pose))
 
     def _imu(self) -> ImuSample:
         """Return the last IMU sample with its orientation in odom."""

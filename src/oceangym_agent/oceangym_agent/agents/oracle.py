@@ -16,7 +16,7 @@ from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
-from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.observation import Observation, Sighting, StepTruth
 from oceangym_core.world import Anchor
 
 # Closest approach [m] that earns a target in full (eq. 7: 30 m), with room for control errors.
@@ -99,7 +99,8 @@ class OracleAgent:
             seen = [
                 s
                 for s in truth.sightings
-                if s.anchor == anchor.name and (s.pixels >= PERCEPTIBLE_PIXELS or s.cells >= PERCEPTIBLE_CELLS)
+                if s.anchor == anchor.name
+                and (s.pixels >= PERCEPTIBLE_PIXELS or s.cells >= PERCEPTIBLE_CELLS)
             ]
             if anchor.name in self._reported or not seen:
                 continue
@@ -154,7 +155,7 @@ class OracleAgent:
         bearings = np.arange(16) * math.pi / 8
         candidates = np.array(
             [
-                point + (radius * math.cos(b), radius * math.sin(b), height)
+                point + np.array([radius * math.cos(b), radius * math.sin(b), height])
                 for radius in VIEW_RADII_M
                 for b in (bearings if radius > 0 else bearings[:1])
                 for height in VIEW_HEIGHTS_M
@@ -180,4 +181,8 @@ class OracleAgent:
 
 def _tour_length(start: Array, points: Sequence[Sequence[float]]) -> float:
     stops = [start, *(np.asarray(p) for p in points)]
-    return sum(float(np.linalg.norm(b - a)) for a, b in zip(stops, stops[1:]))
+    return sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(stops))
+
+
+def _resolved(sighting: Sighting) -> bool:
+    return sighting.pixels >= PERCEPTIBLE_PIXELS or sighting.cells >= PERCEPTIBLE_CELLS

@@ -9,9 +9,9 @@ import numpy as np
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action, sonar_orientation
+from oceangym_core.contract import Action, SENSOR_AXES, sonar_orientation
 from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.geometry import rotation_matrix
+from oceangym_core.geometry import Array, rotation_matrix
 from oceangym_core.observation import Observation, StepTruth
 
 LANE_SPACING_M = 40.0
@@ -22,7 +22,12 @@ CRUISE_ALTITUDE_M = 9.0
 FORWARD_SECTOR_RAD = math.radians(20.0)
 # Two finds nearer than this are one object [m].
 SAME_OBJECT_M = 25.0
-MIN_COLOUR_SHARE = 0.02
+# Least share of an image that must be out of colour, and how far above the direction's median.
+MIN_COLOUR_SHARE = 0.04
+OUTSTANDING = 3.0
+SETTLING_OBSERVATIONS = 2
+# Where something is taken to be that a camera shows and no sonar ranges [m].
+CAMERA_REACH_M = 9.0
 MARGIN_M = 20.0
 
 
@@ -35,7 +40,8 @@ class SurveyAgent:
         """Start an episode."""
         self._goal = goal
         self._waypoints: list[tuple[float, float]] = []
-        self._reported: list[np.ndarray] = []
+        self._reported: list[Array] = []
+        self._shares: dict[str, list[float]] = {}
 
     def decide(
         self, observation: Observation, status: StatusView, truth: StepTruth | None = None
@@ -55,33 +61,51 @@ class SurveyAgent:
         )
 
     def _contacts(self, observation: Observation) -> tuple[FindReport, ...]:
+        """Return reports on the directions whose colours are out of the ordinary."""
         reports: list[FindReport] = []
-        for direction, ping in observation.sonars.items():
-            image = observation.cameras.get(direction)
-            if image is None or colour_anomaly(image) < MIN_COLOUR_SHARE:
+        for direction, image in observation.cameras.items():
+            if direction == 'up':
                 continue
-            spec = observation.sonar_geometry[direction]
-            for contact in sonar_contacts(ping, spec)[:1]:
-                # The sonar frame has z forward, x up, y starboard; azimuth is positive to port.
-                beam = np.array([0.0, -math.sin(contact.azimuth), math.cos(contact.azimuth)])
-                in_body = rotation_matrix(sonar_orientation(direction)) @ beam * contact.range
-                position = observation.navigation.pose.apply(in_body)
-                if any(np.linalg.norm(position - p) < SAME_OBJECT_M for p in self._reported):
-                    continue
-                self._reported.append(position)
-                x, y, z = (float(v) for v in position)
-                reports.append(
-                    FindReport(
-                        label=self._goal.target_label,
-                        position=(x, y, z),
-                        sigma=2.0,
-                        sensor='sonar',
-                        direction=direction,
-                        observation_index=observation.index,
-                        stamp=observation.stamp,
-                    )
+            share = colour_anomaly(image)
+            ordinary = self._shares.setdefault(direction, [])
+            threshold = max(MIN_COLOUR_SHARE, OUTSTANDING * float(np.median(ordinary or [0.0])))
+            ordinary.append(share)
+            if share < threshold or len(ordinary) <= SETTLING_OBSERVATIONS:
+                continue
+            position, sensor = self._place(observation, direction)
+            if any(np.linalg.norm(position - p) < SAME_OBJECT_M for p in self._reported):
+                continue
+            self._reported.append(position)
+            x, y, z = (float(v) for v in position)
+            reports.append(
+                FindReport(
+                    label=self._goal.target_label,
+                    position=(x, y, z),
+                    sigma=4.0,
+                    sensor=sensor,
+                    direction=direction,
+                    observation_index=observation.index,
+                    stamp=observation.stamp,
                 )
+            )
         return tuple(reports)
+
+    def _place(self, observation: Observation, direction: str) -> tuple[Array, str]:
+        """Return where the object in a direction lies in odom, and the sensor that ranged it."""
+        pose = observation.navigation.pose
+        ping = observation.sonars.get(direction)
+        if ping is not None:
+            spec = observation.sonar_geometry[direction]
+            contacts = sonar_contacts(ping, spec)
+            if contacts:
+                # The sonar frame has z forward, x up, y starboard; azimuth is positive to port.
+                nearest = min(contacts, key=lambda c: c.range)
+                beam = np.array([0.0, -math.sin(nearest.azimuth), math.cos(nearest.azimuth)])
+                in_body = rotation_matrix(sonar_orientation(direction)) @ beam * nearest.range
+                return pose.apply(in_body), 'sonar'
+        boresight = np.asarray(SENSOR_AXES[direction][0])
+        reach = observation.navigation.altitude if direction == 'down' else CAMERA_REACH_M
+        return pose.apply(boresight * min(reach, 2 * CAMERA_REACH_M)), 'camera'
 
     def _move(self, observation: Observation) -> tuple[Action, float]:
         navigation = observation.navigation
