@@ -327,140 +327,6 @@ def _contact(
 
 
 @nb.njit(cache=True)
-def _advance(
-    row: Array,
-    command: Array,
-    newtons: bool,
-    planes: Array,
-    closing: Array,
-    has_planes: bool,
-    mass: Array,
-    inverse_mass: Array,
-    linear: Array,
-    quadratic: Array,
-    thruster_matrix: Array,
-    thruster_place: Array,
-    lag: Array,
-    body: Array,
-    supply: Array,
-    voltage_table: Array,
-    curve: Array,
-    current: Array,
-    spheres: Array,
-    time: float,
-    dt: float,
-    substeps: int,
-    a: Array,
-    v: Array,
-    r: Array,
-    water: Array,
-    target: Array,
-    work: Array,
-) -> None:
-    """Advance one vehicle by `substeps` steps of dt; the arrays from `a` on are work space."""
-    thrusters = target.shape[0]
-    scales = work[work.shape[0] - 1]
-    _set_scales(supply_voltage(row, supply), voltage_table, scales)
-    for j in range(thrusters):
-        if newtons:
-            c = command[j]
-            low, high = curve[0] * scales[1], curve[curve.shape[0] - 1] * scales[0]
-            target[j] = min(max(c, low), high) if math.isfinite(c) else 0.0
-        else:
-            target[j] = t200_thrust(command[j], scales, curve)
-    _rotation(row, r)
-    for step in range(substeps):
-        if current[0] > 0.0:
-            t = time + step * dt
-            angle = (
-                current[1]
-                + current[2] * row[2]
-                + current[3] * math.sin(current[4] * t + current[5])
-            )
-            water[0], water[1], water[2] = (
-                current[0] * math.cos(angle),
-                current[0] * math.sin(angle),
-                0.0,
-            )
-        height = row[2] + r[2, 0] * body[5] + r[2, 1] * body[6] + r[2, 2] * body[7]
-        wet = min(max(0.5 - height / body[HULL_HEIGHT], 0.0), 1.0)
-        # Velocity relative to the water, and its momentum M v.
-        for i in range(3):
-            v[i] = row[7 + i]
-            v[3 + i] = row[10 + i]
-        if current[0] > 0.0:
-            for i in range(3):
-                v[i] -= r[0, i] * water[0] + r[1, i] * water[1] + r[2, i] * water[2]
-        m0 = m1 = m2 = m3 = m4 = m5 = 0.0
-        for j in range(6):
-            m0 += mass[0, j] * v[j]
-            m1 += mass[1, j] * v[j]
-            m2 += mass[2, j] * v[j]
-            m3 += mass[3, j] * v[j]
-            m4 += mass[4, j] * v[j]
-            m5 += mass[5, j] * v[j]
-        for i in range(6):
-            for j in range(6):
-                a[i, j] = mass[i, j] + dt * wet * linear[i, j]
-            a[i, i] += dt * wet * quadratic[i] * abs(v[i])
-        # C v' = -(p x w', p x v' + l x w') of the momenta p, l (Fossen 2011, theorem 3.2).
-        a[0, 4] += dt * m2
-        a[0, 5] -= dt * m1
-        a[1, 3] -= dt * m2
-        a[1, 5] += dt * m0
-        a[2, 3] += dt * m1
-        a[2, 4] -= dt * m0
-        a[3, 1] += dt * m2
-        a[3, 2] -= dt * m1
-        a[4, 0] -= dt * m2
-        a[4, 2] += dt * m0
-        a[5, 0] += dt * m1
-        a[5, 1] -= dt * m0
-        a[3, 4] += dt * m5
-        a[3, 5] -= dt * m4
-        a[4, 3] -= dt * m5
-        a[4, 5] += dt * m3
-        a[5, 3] += dt * m4
-        a[5, 4] -= dt * m3
-        v[0], v[1], v[2], v[3], v[4], v[5] = m0, m1, m2, m3, m4, m5
-        power = supply[SUPPLY_HOTEL]
-        for j in range(thrusters):
-            before = row[THRUST + j]
-            decay = lag[j, 0]
-            row[THRUST + j] = target[j] + (before - target[j]) * decay
-            # Mean of the exponential over the step: its impulse is exact.
-            thrust = target[j] + (before - target[j]) * lag[j, 1]
-            power += thrust_power(thrust, supply)
-            depth = row[2] + (
-                r[2, 0] * thruster_place[j, 0]
-                + r[2, 1] * thruster_place[j, 1]
-                + r[2, 2] * thruster_place[j, 2]
-            )
-            push = dt * thrust * min(max(0.5 - depth / body[ROTOR_DIAMETER], 0.0), 1.0)
-            for i in range(6):
-                v[i] += thruster_matrix[i, j] * push
-        row[ENERGY] = min(row[ENERGY] + power * dt, 1e12)
-        _hydrostatics(a, v, r, body, wet, 0.0 < wet < 1.0, dt)
-        _solve(a, v)
-        if has_planes:
-            _contact(row, v, r, water, spheres, planes, inverse_mass, work, closing, dt)
-        for i in range(6):
-            v[i] = min(max(v[i], -MAX_SPEED), MAX_SPEED)
-        # Position moves with the mean of the old and the new attitude, as the potential does.
-        half = 0.5 * dt
-        for i in range(3):
-            row[i] += half * (r[i, 0] * v[0] + r[i, 1] * v[1] + r[i, 2] * v[2])
-        _turn(row, v[3], v[4], v[5], dt)
-        _rotation(row, r)
-        for i in range(3):
-            row[i] += half * (r[i, 0] * v[0] + r[i, 1] * v[1] + r[i, 2] * v[2]) + dt * water[i]
-            row[i] = min(max(row[i], -MAX_COORDINATE), MAX_COORDINATE)
-        for i in range(3):
-            row[7 + i] = v[i] + (r[0, i] * water[0] + r[1, i] * water[1] + r[2, i] * water[2])
-            row[10 + i] = v[3 + i]
-
-
-@nb.njit(cache=True)
 def _advance_range(
     first: int,
     last: int,
@@ -486,16 +352,113 @@ def _advance_range(
     dt: float,
     substeps: int,
 ) -> None:
+    """Advance the vehicles first..last-1 by `substeps` steps of dt."""
     a, v, r, water = np.empty((6, 6)), np.empty(6), np.empty((3, 3)), np.zeros(3)
     target, work = np.empty(thruster_place.shape[0]), np.empty((spheres.shape[0] + 1, 13))
     has_planes = planes.shape[0] == state.shape[0]
+    # One function on purpose: handing thirty arrays to another costs as much as a step.
+    thrusters = target.shape[0]
+    scales = work[work.shape[0] - 1]
     for n in range(first, last):
-        c = n if has_planes else 0
-        _advance(
-            state[n], command[n], newtons, planes[c], closing[c], has_planes, mass, inverse_mass,
-            linear, quadratic, thruster_matrix, thruster_place, lag, body, supply, voltage_table,
-            curve, current, spheres, time, dt, substeps, a, v, r, water, target, work,
-        )  # fmt: skip
+        row = state[n]
+        _set_scales(supply_voltage(row, supply), voltage_table, scales)
+        for j in range(thrusters):
+            if newtons:
+                c = command[n, j]
+                low, high = curve[0] * scales[1], curve[curve.shape[0] - 1] * scales[0]
+                target[j] = min(max(c, low), high) if math.isfinite(c) else 0.0
+            else:
+                target[j] = t200_thrust(command[n, j], scales, curve)
+        _rotation(row, r)
+        for step in range(substeps):
+            if current[0] > 0.0:
+                t = time + step * dt
+                angle = (
+                    current[1]
+                    + current[2] * row[2]
+                    + current[3] * math.sin(current[4] * t + current[5])
+                )
+                water[0], water[1], water[2] = (
+                    current[0] * math.cos(angle),
+                    current[0] * math.sin(angle),
+                    0.0,
+                )
+            height = row[2] + r[2, 0] * body[5] + r[2, 1] * body[6] + r[2, 2] * body[7]
+            wet = min(max(0.5 - height / body[HULL_HEIGHT], 0.0), 1.0)
+            # Velocity relative to the water, and its momentum M v.
+            for i in range(3):
+                v[i] = row[7 + i]
+                v[3 + i] = row[10 + i]
+            if current[0] > 0.0:
+                for i in range(3):
+                    v[i] -= r[0, i] * water[0] + r[1, i] * water[1] + r[2, i] * water[2]
+            m0 = m1 = m2 = m3 = m4 = m5 = 0.0
+            for j in range(6):
+                m0 += mass[0, j] * v[j]
+                m1 += mass[1, j] * v[j]
+                m2 += mass[2, j] * v[j]
+                m3 += mass[3, j] * v[j]
+                m4 += mass[4, j] * v[j]
+                m5 += mass[5, j] * v[j]
+            for i in range(6):
+                for j in range(6):
+                    a[i, j] = mass[i, j] + dt * wet * linear[i, j]
+                a[i, i] += dt * wet * quadratic[i] * abs(v[i])
+            # C v' = -(p x w', p x v' + l x w') of the momenta p, l (Fossen 2011, theorem 3.2).
+            a[0, 4] += dt * m2
+            a[0, 5] -= dt * m1
+            a[1, 3] -= dt * m2
+            a[1, 5] += dt * m0
+            a[2, 3] += dt * m1
+            a[2, 4] -= dt * m0
+            a[3, 1] += dt * m2
+            a[3, 2] -= dt * m1
+            a[4, 0] -= dt * m2
+            a[4, 2] += dt * m0
+            a[5, 0] += dt * m1
+            a[5, 1] -= dt * m0
+            a[3, 4] += dt * m5
+            a[3, 5] -= dt * m4
+            a[4, 3] -= dt * m5
+            a[4, 5] += dt * m3
+            a[5, 3] += dt * m4
+            a[5, 4] -= dt * m3
+            v[0], v[1], v[2], v[3], v[4], v[5] = m0, m1, m2, m3, m4, m5
+            power = supply[SUPPLY_HOTEL]
+            for j in range(thrusters):
+                before = row[THRUST + j]
+                decay = lag[j, 0]
+                row[THRUST + j] = target[j] + (before - target[j]) * decay
+                # Mean of the exponential over the step: its impulse is exact.
+                thrust = target[j] + (before - target[j]) * lag[j, 1]
+                power += thrust_power(thrust, supply)
+                depth = row[2] + (
+                    r[2, 0] * thruster_place[j, 0]
+                    + r[2, 1] * thruster_place[j, 1]
+                    + r[2, 2] * thruster_place[j, 2]
+                )
+                push = dt * thrust * min(max(0.5 - depth / body[ROTOR_DIAMETER], 0.0), 1.0)
+                for i in range(6):
+                    v[i] += thruster_matrix[i, j] * push
+            row[ENERGY] = min(row[ENERGY] + power * dt, 1e12)
+            _hydrostatics(a, v, r, body, wet, 0.0 < wet < 1.0, dt)
+            _solve(a, v)
+            if has_planes:
+                _contact(row, v, r, water, spheres, planes[n], inverse_mass, work, closing[n], dt)
+            for i in range(6):
+                v[i] = min(max(v[i], -MAX_SPEED), MAX_SPEED)
+            # Position moves with the mean of the old and the new attitude, as the potential does.
+            half = 0.5 * dt
+            for i in range(3):
+                row[i] += half * (r[i, 0] * v[0] + r[i, 1] * v[1] + r[i, 2] * v[2])
+            _turn(row, v[3], v[4], v[5], dt)
+            _rotation(row, r)
+            for i in range(3):
+                row[i] += half * (r[i, 0] * v[0] + r[i, 1] * v[1] + r[i, 2] * v[2]) + dt * water[i]
+                row[i] = min(max(row[i], -MAX_COORDINATE), MAX_COORDINATE)
+            for i in range(3):
+                row[7 + i] = v[i] + (r[0, i] * water[0] + r[1, i] * water[1] + r[2, i] * water[2])
+                row[10 + i] = v[3 + i]
 
 
 # The type checker cannot see how many arrays `model` holds.
