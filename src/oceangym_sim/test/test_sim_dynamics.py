@@ -356,3 +356,14 @@ def test_pressure_is_hydrostatic():
     water = Environment(depth_offset=450.0)
     assert water.pressure(-50.0) == pytest.approx(101_325 + 1025 * 9.81 * 500)
     assert Environment().pressure(2.0) == 101_325
+
+
+def test_an_oblique_current_yaws_the_vehicle():
+    """The Munk moment about z is (X_ud - Y_vd) u v of the flow past the hull, as in Gazebo."""
+    current = Current(speed=0.5, heading=math.radians(30))
+    dynamics = Dynamics(parameters=VEHICLE, environment=replace(NEUTRAL, current=current))
+    dynamics.reset(DEEP)
+    dynamics.step(np.zeros(8), 0.001, 10)
+    u, v, _ = (-c for c in current.velocity(-50.0, 0.0))
+    expected = (6.36 - 7.12) * u * v / (0.37 + 0.222)
+    assert dynamics.velocity[0, 5] / 0.01 == pytest.approx(expected, rel=0.05)
