@@ -13,14 +13,17 @@ from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
+from oceangym_core.frames import FrameShift, shift_for
 from oceangym_core.geometry import Pose
 from oceangym_core.memory_files import MemoryEntry, read_memory, write_memory
 from oceangym_core.observation import Contact, Sighting
 from oceangym_core.options import RunOptions
-from oceangym_core.record import new_run_directory, run_id_for, RunWriter
+from oceangym_core.provenance import git_state, package_versions
+from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore, score_episode
+from oceangym_core.starts import resolve_start
+from oceangym_core.tasks import resolve_targets, TaskRegistry
 from oceangym_core.testing import (
     Leg,
     maneuver_to,
@@ -31,6 +34,8 @@ from oceangym_core.testing import (
     truth_at,
     write_episode,
 )
+from oceangym_core.waters import load_profile, load_water
+from oceangym_core.world import load_world, world_path
 
 TARGET = (100.0, 0.0, -50.0)
 SEEN = (Sighting(anchor='a', sensor='camera/front', pixels=100),)
@@ -236,6 +241,46 @@ def test_one_bump_counts_once() -> None:
     score = score_episode(write_episode([leg], info()).episode())
     # 1.0, 2.5 and 5.0 are one bump (each within 3 s of the last), 9.0 another; b is one more.
     assert score['safety']['collisions'] == 3
+
+
+def test_provenance_says_what_is_known_and_no_more(tmp_path: Path) -> None:
+    assert git_state(tmp_path) == {'commit': None, 'dirty': None}
+    versions = package_versions(['numpy', 'no-such-package'])
+    assert versions['numpy'] == np.__version__ and 'no-such-package' not in versions
+
+
+def test_everything_that_is_fixed_before_a_run_is_kept(tmp_path: Path) -> None:
+    world = load_world(world_path('ocean'))
+    options = RunOptions(agent='oracle', water='deep', start='point2', frame='shifted', seed=4)
+    task = TaskRegistry.load().get(options.task)
+    targets = resolve_targets(task, world)
+    start = resolve_start(
+        options.start,
+        options.seed,
+        targets=targets,
+        lower=world.bounds.lower,
+        upper=world.bounds.upper,
+        seabed=world.seabed,
+        clearance=lambda point: 100.0,
+    )
+    fixed = make_run_info(
+        run_id='r1',
+        options=options,
+        task=task,
+        targets=targets,
+        world=world,
+        shift=shift_for(options.frame, options.seed),
+        start=start,
+        water=load_water('deep'),
+        profile=load_profile('standard'),
+        privileged=True,
+        started=datetime(2026, 1, 2),
+    )
+    write_episode([Leg(position=start.pose.position)], fixed, directory=tmp_path)
+    read = load_episode(tmp_path).info
+    assert read == fixed
+    assert (read.task['alias'], read.privileged, read.agent) == ('task9', True, 'oracle')
+    assert RunOptions.from_dict(read.options) == options
 
 
 def test_memory_round_trip(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PIL import Image
 import pytest
 import yaml
 
@@ -11,8 +12,15 @@ from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import parse_ros_arguments
 from oceangym_core.scoring.compat import RELEASED_TARGETS
-from oceangym_core.tasks import load_task, normalised_label, PAPER_WEIGHTS, TaskRegistry
+from oceangym_core.tasks import (
+    load_task,
+    normalised_label,
+    PAPER_WEIGHTS,
+    resolve_targets,
+    TaskRegistry,
+)
 from oceangym_core.waters import JERLOV_TYPES, load_profile, load_water, Water
+from oceangym_core.world import load_world, world_path
 
 MINIMAL = {
     'id': 'find_anchor',
@@ -53,6 +61,32 @@ def test_every_task_has_as_many_targets_as_the_released_evaluator() -> None:
         assert task.target_weights == PAPER_WEIGHTS[len(task.targets)]
         assert (task.t_max, task.t_interval) == (1800.0, 30.0)
         assert len(task.instruction) > 80 and len(task.target_description) > 80
+
+
+def test_the_shipped_world_has_every_released_target() -> None:
+    world = load_world(world_path('ocean'))
+    registry = TaskRegistry.load()
+    for alias, task_id, _ in registry.benchmark():
+        targets = resolve_targets(registry.get(task_id), world)
+        assert tuple(t.point for t in targets) == RELEASED_TARGETS[int(alias[4:])]
+        for target in targets:
+            anchor = world.anchor(target.name)
+            assert target.is_called(anchor.label), target.name
+            assert target.footprint.distance(target.point)[0] < 1.0, target.name
+
+
+def test_every_task_has_a_reference_picture_of_512_px() -> None:
+    for task in TaskRegistry.load().tasks.values():
+        path = task.reference_image_path
+        assert path is not None, task.id
+        with Image.open(path) as picture:
+            assert picture.size == (512, 512)
+
+
+def test_a_world_without_the_target_is_refused(tmp_path: Path) -> None:
+    task = load_task(write(tmp_path / 'mine.yaml', targets=['sunken_shipp_1']))
+    with pytest.raises(OceanGymError, match="Did you mean 'sunken_ship_1'"):
+        resolve_targets(task, load_world(world_path('ocean')))
 
 
 def test_instructions_hold_no_number_of_a_coordinate() -> None:
