@@ -32,10 +32,9 @@ def workspace(tmp_path):
     return Workspace(root=tmp_path, native=False)
 
 
-def entry(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def entry(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(SCRIPT), *arguments],
-        env=dict(os.environ) if env is None else env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -75,12 +74,23 @@ def test_arguments_of_setup_and_doctor_are_checked(verb):
 
 
 def test_without_a_usable_python_the_remedy_is_named(tmp_path):
-    python = tmp_path / 'python3'
+    programs = tmp_path / 'bin'
+    programs.mkdir()
+    python = programs / 'python3'
     python.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.1 && exit 0\nexit 1\n')
     python.chmod(python.stat().st_mode | stat.S_IEXEC)
     for tool in ('dirname', 'cat'):
-        (tmp_path / tool).symlink_to(f'/usr/bin/{tool}')
-    result = entry('list', env={'PATH': str(tmp_path), 'HOME': str(tmp_path)})
+        (programs / tool).symlink_to(f'/usr/bin/{tool}')
+    script = tmp_path / 'scripts' / 'oceangym'
+    script.parent.mkdir()
+    script.write_bytes(SCRIPT.read_bytes())
+    result = subprocess.run(
+        ['/bin/sh', str(script), 'list'],
+        env={'PATH': str(programs), 'HOME': str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.returncode == 1
     assert 'Needed: Python 3.10 to 3.13' in result.stderr
     assert 'found Python 3.8.1' in result.stderr
