@@ -223,7 +223,7 @@ def plant_leaf(seed: int, *, colour: Colour = (104, 112, 34), size: Size = 256) 
     image = _solid(size, colour) * (1 + 0.7 * shade[..., None])
     veins = 0.5 + 0.5 * np.cos(2 * np.pi * (12 * y - 3 * np.abs(x - 0.5)))
     image = _mix(image, np.asarray(colour) * 0.62, (veins**6 * 0.5).astype(np.float32))
-    rib = 1 - smoothstep(0.02, 0.06, np.abs(x - 0.5) + 0 * y)
+    rib = 1 - smoothstep(0.02, 0.06, (np.abs(x - 0.5) + 0 * y).astype(np.float32))
     return _finish(_mix(image, np.minimum(np.asarray(colour) * 1.45, 255), rib * 0.8))
 
 

@@ -65,6 +65,20 @@ def _anchor_poses() -> tuple[Pose, Pose, Array]:
     return ground, euler_pose(cathead, (-6.0, 0.0, 80.0)), hawse
 
 
+def _chain_knots() -> Array:
+    """Return the course (5, 3) of the chain from the hawse to the anchor on the seabed."""
+    ground, _, hawse = _anchor_poses()
+    ring = np.array(ground.position)
+    knots = [
+        hawse,
+        hawse + np.array([0.15, -0.35, -1.6]),
+        np.array([hawse[0] + 0.5, hawse[1] - 0.9, 0.12]),
+        ring + np.array([-0.5, 1.3, -0.2]),
+        ring + np.array([-0.1, 0.1, 0.1]),
+    ]
+    return np.array(knots)
+
+
 def _anchor_boxes() -> list[Primitive]:
     shape = [
         block((0.5, 2.5, 1.2), (0, 0, -2.55)),
@@ -72,23 +86,14 @@ def _anchor_boxes() -> list[Primitive]:
         bar((-1.35, 0, -0.45), (1.35, 0, -0.45), 0.15),
     ]
     ground, hanging, _ = _anchor_poses()
-    return [*place_all(shape, ground), *place_all(shape, hanging)]
+    chain = [bar(a, b, 0.15) for a, b in itertools.pairwise(_chain_knots())]
+    return [*place_all(shape, ground), *place_all(shape, hanging), *chain]
 
 
 def _ironwork() -> trimesh.Trimesh:
     """Return anchors, chain and cannons in the model's frame."""
-    ground, hanging, hawse = _anchor_poses()
-    ring = np.array(ground.position)
-    path = smooth_path(
-        [
-            hawse,
-            hawse + np.array([0.15, -0.35, -1.6]),
-            [hawse[0] + 0.5, hawse[1] - 0.9, 0.12],
-            ring + np.array([-0.5, 1.3, -0.2]),
-            ring + np.array([-0.1, 0.1, 0.1]),
-        ],
-        step=0.36,
-    )
+    ground, hanging, _ = _anchor_poses()
+    path = smooth_path([*_chain_knots()], step=0.36)
     pieces = [
         fittings.chain(path),
         laid(fittings.anchor(), ground),
@@ -102,32 +107,32 @@ def _ironwork() -> trimesh.Trimesh:
     return merge(pieces)
 
 
-def _fallen_mast(seed: int) -> tuple[trimesh.Trimesh, Array, Array]:
-    """Return the fallen main mast in the model's frame, and its two ends."""
+def _fallen_spars() -> tuple[Array, Array]:
+    """Return the ends (2, 3) of the fallen main mast and of its yard in the model's frame."""
     start = _to_model((-0.6, 2.9, hull.deck_z(0.47) + 0.9))
     end = np.array([5.6, -8.6, 0.25])
-    spar = fittings.splintered(end, start, 0.3, seed + 7, 1.15)
-    middle = start + 0.72 * (end - start)
+    cross = np.cross(end - start, [0, 0, 1.0]) / np.linalg.norm(end - start)
+    yard = start + 0.88 * (end - start) + np.array([0, 0, 0.2])
+    return np.array([start, end]), np.array([yard - 2.6 * cross, yard + 2.2 * cross])
+
+
+def _fallen_mast(seed: int) -> trimesh.Trimesh:
+    """Return the fallen main mast with its top, yard and ropes in the model's frame."""
+    (start, end), yard = _fallen_spars()
     axis = (end - start) / np.linalg.norm(end - start)
-    top = fittings.mast_top(0.0, 0.9)
     yaw = float(np.degrees(np.arctan2(axis[1], axis[0])))
     pitch = float(np.degrees(np.arccos(axis[2])))
-    pieces = [spar, move(top, middle, rpy_deg=(0, pitch, yaw))]
-    cross = np.cross(axis, [0, 0, 1.0])
-    yard = start + 0.88 * (end - start) + [0, 0, 0.2]
-    pieces.append(rod(yard - cross * 2.6, yard + cross * 2.2, 0.12, radius_end=0.08))
+    top = start + 0.72 * (end - start)
+    pieces = [
+        fittings.splintered(end, start, 0.3, seed + 7, 1.15),
+        move(fittings.mast_top(0.0, 0.9), top, rpy_deg=(0, pitch, yaw)),
+        rod(yard[0], yard[1], 0.12, radius_end=0.08),
+    ]
+    hang = np.array([[0, 0, 0], [0.8, 0.3, -1.4], [1.4, -0.4, -2.2]])
     for share in (0.3, 0.5):
-        rope = start + share * (end - start)
-        pieces.append(
-            sweep(
-                smooth_path(
-                    rope + np.array([[0, 0, 0], [0.8, 0.3, -1.4], [1.4, -0.4, -2.2]]), step=0.5
-                ),
-                0.035,
-                sections=5,
-            )
-        )
-    return hull.along_v(merge(pieces)), start, end
+        rope = smooth_path([*(start + share * (end - start) + hang)], step=0.5)
+        pieces.append(sweep(rope, 0.035, sections=5))
+    return hull.along_v(merge(pieces))
 
 
 def _scatter(seed: int) -> trimesh.Trimesh:
@@ -176,7 +181,7 @@ def _transom_texture(seed: int) -> tk.Texture:
     return tk.growth(tex, seed + 4, 0.08)
 
 
-def _collisions(start: Array, end: Array) -> tuple[Primitive, ...]:
+def _collisions() -> tuple[Primitive, ...]:
     """Return boxes over slices of the hull, thin ones along the broken sides, and spars."""
     upright: list[Primitive] = []
     cuts = np.array([-14.8, -12.2, -9.4, -6.5, -4.0, -1.2, 1.6, 3.6, 6.2, 8.6, 10.6, 12.4, 14.9])
@@ -227,19 +232,20 @@ def _collisions(start: Array, end: Array) -> tuple[Primitive, ...]:
         turn = euler_pose((0, 0, 0), (0, _BOW_PITCH_DEG * share, _BOW_YAW_DEG * share))
         place = Pose.of(_bend(position[None])[0], (turn @ primitive.pose).quaternion)
         bent.append(Primitive(shape=primitive.shape, size=primitive.size, pose=place))
+    mast, yard = _fallen_spars()
     beside = [
-        # Low boxes over the scattered timbers and guns, and one on each anchor.
+        bar(mast[0], mast[1], 0.45),
+        bar(yard[0], yard[1], 0.2),
+        # Low boxes over the scattered timbers and guns, and some on the anchors.
         block((15.5, 4.2, 0.5), (0.3, -6.2, 0.05)),
-        bar(end + np.array([-1.9, 2.6, 0.7]), end + np.array([1.5, -0.4, 0.3]), 0.3),
         *_anchor_boxes(),
     ]
-    return (*place_all(bent, _settle()), bar(start, end, 0.45), *beside)
+    return (*place_all(bent, _settle()), *beside)
 
 
 def build(*, seed: int) -> PropModel:
     """Build the wreck; the bow points along +x and the list is to starboard (-y)."""
     outer, inner = hull.planking(seed)
-    mast, start, end = _fallen_mast(seed)
     timber = merge(
         [
             _settled(
@@ -252,7 +258,7 @@ def build(*, seed: int) -> PropModel:
                     ]
                 )
             ),
-            mast,
+            _fallen_mast(seed),
             _scatter(seed),
         ]
     )
@@ -299,7 +305,7 @@ def build(*, seed: int) -> PropModel:
     return PropModel(
         name='sunken_ship',
         parts=parts,
-        collisions=_collisions(start, end),
+        collisions=_collisions(),
         attributes=PropAttributes(
             prop_class='sunken_ship',
             label='SUNKEN SHIP',
