@@ -7,8 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from oceangym_core.errors import unknown_name
-
+from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_worlds.model import PropModel
 from oceangym_worlds.props.boulders import VARIANTS as BOULDERS
 from oceangym_worlds.props.vegetation import VARIANTS as VEGETATION
@@ -35,6 +34,11 @@ CATALOGUE: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
+def unknown_model(name: str) -> OceanGymError:
+    """Return the error for a model that is not shipped."""
+    return unknown_name('model', name, CATALOGUE, hint='A file of your own is given as "mesh".')
+
+
 def build_model(name: str) -> PropModel:
     """Build a shipped prop.
 
@@ -42,7 +46,7 @@ def build_model(name: str) -> PropModel:
         OceanGymError: There is none of this name.
     """
     if name not in CATALOGUE:
-        raise unknown_name('model', name, CATALOGUE, hint='A file of your own is given as "mesh".')
+        raise unknown_model(name)
     module, options = CATALOGUE[name]
     prop: PropModel = import_module(f'oceangym_worlds.props.{module}').build(
         seed=PROP_SEED, **options

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, Literal
 
-from oceangym_core.assets import config_path
-from oceangym_core.errors import OceanGymError, unknown_name
 from pydantic import BaseModel, ConfigDict, Field, model_validator, ValidationError
 import yaml
 
+from oceangym_core.assets import config_path
+from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB
 
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e5, le=1e5)]
@@ -144,11 +144,13 @@ class PropConfig(Strict):
 class PipelineConfig(Strict):
     """The pipeline: a route over the seabed through anchors and way points.
 
-    `route` holds anchor names and [x, y] points in order from the turbine. `damaged` and `buried`
-    are stretches [from, to] as distances along the route [m]; `free_span` ones hang above a gully.
+    `route` holds anchor names and [x, y] points in order from the turbine. Stretches [from, to] are
+    distances along it [m], measured from the stop `measured_from` (by default the first one);
+    those of `free_span` hang above a gully.
     """
 
     route: list[Name | Point2] = Field(min_length=2)
+    measured_from: Name | None = None
     damaged: list[Point2] = []
     buried: list[Point2] = []
     free_span: list[Point2] = []

@@ -14,10 +14,10 @@ import tempfile
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
-
 from oceangym_worlds.catalogue import build_model, CATALOGUE, unknown_model
 from oceangym_worlds.config import load_world_config, WorldConfig
 from oceangym_worlds.layout import Layout, PlacedAnchor, PlacedProp, plan_layout
@@ -214,13 +214,13 @@ def _pipeline(
     """Return the pipeline's sections and the anchors with those sections that are theirs."""
     if config.pipeline is None:
         return [], layout.anchors
-    line = lay_on_seabed(layout.route, seabed.heightfield, config.pipeline)
+    line = lay_on_seabed(layout.route, seabed.heightfield)
     sections = pipeline.build(
         path=line,
         seed=world_seed,
-        damaged=config.pipeline.damaged,
-        buried=config.pipeline.buried,
-        spans=[(a, b, config.pipeline.sag_m) for a, b in config.pipeline.free_span],
+        damaged=layout.route.damaged,
+        buried=layout.route.buried,
+        spans=[(a, b, config.pipeline.sag_m) for a, b in layout.route.free_span],
         seabed=seabed.heightfield.height,
     )
     anchors = []

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.rng import generator
-
 from oceangym_worlds.config import AnchorConfig, PropConfig, WorldConfig
-from oceangym_worlds.pipe_route import trace
+from oceangym_worlds.pipe_route import PipeRoute, resolve_route
 from oceangym_worlds.relief import (
     Canyon,
     distance_to_line,
@@ -36,6 +36,7 @@ START_CLEARANCE_M = 30.0  # and from every start, horizontally
 STEEPEST = 0.42  # mean gradient allowed between two anchors, so that pads and slopes fit between
 _PAD_RADIUS = 9.5
 _TRIES = 4000
+_LEG_M = (90.0, 240.0)  # length of a leg of the pipeline to an anchor that is drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,16 +63,12 @@ class PlacedProp:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The plan of a world before its seabed is built.
-
-    Attributes:
-        route: (N, 2) the pipeline's way over the seabed, a point a metre; empty without one.
-    """
+    """The plan of a world before its seabed is built."""
 
     anchors: tuple[PlacedAnchor, ...]
     props: tuple[PlacedProp, ...]
     starts: tuple[tuple[float, float, float], ...]
-    route: Array
+    route: PipeRoute
     terrain: TerrainPlan
 
     def anchor(self, name: str) -> PlacedAnchor:
@@ -134,7 +131,7 @@ def plan_layout(config: WorldConfig, world_seed: int) -> Layout:
         canyons=canyons,
         scarps=scarps,
         gullies=_gullies(config, route),
-        route=route[::4],
+        route=route.way[::4],
         dune_height=config.terrain.dune_height_m,
         dune_wavelength=config.terrain.dune_wavelength_m,
     )
@@ -243,7 +240,7 @@ def _anchor_points(
         for _ in range(_TRIES):
             point = _candidate(config, anchor, keep, rng)
             if _fits(config, point, [*placed.values(), *others], canyons, scarps) and _links(
-                config, anchor, point, placed
+                config, anchor, point, placed, motion
             ):
                 placed[anchor.point] = point
                 break
@@ -291,26 +288,38 @@ def _links(
     anchor: AnchorConfig,
     point: tuple[float, float, float],
     placed: dict[tuple[float, ...], tuple[float, float, float]],
+    motion: _Motion,
 ) -> bool:
-    """Return whether the straight pieces of the pipeline stay possible with this point."""
+    """Return whether the pipeline can still run: fair lengths and bends, nothing in its way."""
     if config.pipeline is None:
         return True
     at = {a.name: placed.get(a.point) for a in config.anchors}
     mine = {a.name for a in config.anchors if a.point == anchor.point}
-    route = config.pipeline.route
-    for first, second in itertools.pairwise(route):
-        if not isinstance(first, str) or not isinstance(second, str):
+    at.update(dict.fromkeys(mine, point))
+    stops = [
+        at.get(stop) if isinstance(stop, str) else motion.point(stop)
+        for stop in config.pipeline.route
+    ]
+    known = [None if stop is None else np.asarray(stop[:2]) for stop in stops]
+    drawn = {i for i, stop in enumerate(config.pipeline.route) if stop in mine}
+    others = [p for name, p in at.items() if p is not None and name not in config.pipeline.route]
+    for i, (first, second) in enumerate(itertools.pairwise(known)):
+        if first is None or second is None:
             continue
-        ends = [point if n in mine else at.get(n) for n in (first, second)]
-        if ends[0] is None or ends[1] is None:
-            continue
-        length = math.hypot(ends[0][0] - ends[1][0], ends[0][1] - ends[1][1])
-        line = np.array([ends[0][:2], ends[1][:2]])
-        if (first in mine or second in mine) and not 120.0 <= length <= 260.0:
+        length = float(np.hypot(*(second - first)))
+        if drawn & {i, i + 1} and not _LEG_M[0] <= length <= _LEG_M[1]:
             return False
-        rest = [p for n, p in at.items() if p is not None and p not in ends]
-        rest += [] if mine & {first, second} else [point]
-        if any(float(distance_to_line(line, p[0], p[1])) < 25.0 for p in rest):
+        blocking = others if drawn & {i, i + 1} else [] if drawn else [point]
+        line = np.stack([first, second])
+        for other in blocking:
+            at_end = np.hypot(*(line - other[:2]).T).min() < 1.0
+            if not at_end and float(distance_to_line(line, other[0], other[1])) < 25.0:
+                return False
+    for i, corner in enumerate(zip(known[:-2], known[1:-1], known[2:], strict=True)):
+        before, here, after = corner
+        if before is None or here is None or after is None or not drawn & {i, i + 1, i + 2}:
+            continue
+        if float((here - before) @ (after - here)) < 0.0:
             return False
     return True
 
@@ -379,41 +388,41 @@ def _control(
 
 def _route(
     config: WorldConfig, points: dict[str, tuple[float, float, float]], motion: _Motion
-) -> Array:
-    """Return the pipeline's way, a point a metre, through every stop of its route."""
+) -> PipeRoute:
+    """Return the pipeline's way through every stop of its route."""
     if config.pipeline is None:
-        return np.zeros((0, 2))
-    stops = []
-    for stop in config.pipeline.route:
-        if not isinstance(stop, str):
-            stops.append(motion.point(stop))
-        elif stop in points:
-            stops.append(np.asarray(points[stop][:2]))
-        else:
-            raise unknown_name('anchor in pipeline.route', stop, points)
-    return trace(np.array(stops))
+        return PipeRoute(way=np.zeros((0, 2)))
+    stops = [
+        motion.point(stop)
+        if not isinstance(stop, str)
+        else _stop(points, stop, 'anchor in pipeline.route')
+        for stop in config.pipeline.route
+    ]
+    origin = config.pipeline.measured_from
+    zero = stops[0] if origin is None else _stop(points, origin, 'pipeline.measured_from')
+    return resolve_route(config.pipeline, np.array(stops), zero)
 
 
-def _gullies(config: WorldConfig, route: Array) -> tuple[Gully, ...]:
-    if config.pipeline is None:
-        return ()
+def _stop(points: dict[str, tuple[float, float, float]], name: str, kind: str) -> Array:
+    if name not in points:
+        raise unknown_name(kind, name, points)
+    return np.asarray(points[name][:2])
+
+
+def _gullies(config: WorldConfig, route: PipeRoute) -> tuple[Gully, ...]:
+    """Return a notch across the route under the middle of each free span."""
     gullies = []
-    for start, end in config.pipeline.free_span:
+    for start, end in route.free_span:
         middle = round((start + end) / 2.0)
-        if not 5 <= middle < len(route) - 5:
-            raise OceanGymError(
-                f'pipeline.free_span: [{start:g}, {end:g}] lies beyond the route (0 to '
-                f'{len(route) - 1} m)'
-            )
-        along = route[middle + 4] - route[middle - 4]
+        along = route.way[middle + 1] - route.way[middle - 1]
         gullies.append(
             Gully(
-                x=float(route[middle, 0]),
-                y=float(route[middle, 1]),
+                x=float(route.way[middle, 0]),
+                y=float(route.way[middle, 1]),
                 yaw=math.atan2(along[1], along[0]) + math.pi / 2.0,
                 half_width=(end - start) / 4.0,
                 half_length=16.0,
-                depth=config.pipeline.gully_depth_m,
+                depth=0.0 if config.pipeline is None else config.pipeline.gully_depth_m,
             )
         )
     return tuple(gullies)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +13,52 @@ from oceangym_worlds.terrain import Heightfield
 
 Array = NDArray[np.float64]
 
+Stretch = tuple[float, float]
+
 _STIFFNESS_STEPS = 40
+_END_M = 5.0  # of the pipeline that no stretch reaches
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipeRoute:
+    """The pipeline's way over the seabed.
+
+    Attributes:
+        way: (N, 2) [m], a point a metre; empty without a pipeline.
+        damaged, buried, free_span: Stretches [from, to] as metres from its start.
+    """
+
+    way: Array
+    damaged: tuple[Stretch, ...] = ()
+    buried: tuple[Stretch, ...] = ()
+    free_span: tuple[Stretch, ...] = ()
+
+
+def resolve_route(config: PipelineConfig, stops: Array, zero: Array) -> PipeRoute:
+    """Return the route through stops (N, 2) with its stretches measured from its start.
+
+    A stretch that another world's shorter route cuts is shortened, or left out below 4 m.
+
+    Args:
+        config: Stretches measured from the stop at `zero`.
+        stops: In order [m].
+        zero: (2,) place of the stop that stretches are measured from.
+    """
+    way = trace(stops)
+    offset = int(np.argmin(np.hypot(*(way - zero).T)))
+
+    def placed(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+        moved = [
+            (max(a + offset, _END_M), min(b + offset, len(way) - _END_M)) for a, b in stretches
+        ]
+        return tuple((a, b) for a, b in moved if b - a >= 4.0)
+
+    return PipeRoute(
+        way=way,
+        damaged=placed(config.damaged),
+        buried=placed(config.buried),
+        free_span=placed(config.free_span),
+    )
 
 
 def trace(stops: Array) -> Array:
@@ -35,7 +83,7 @@ def trace(stops: Array) -> Array:
     return np.stack([np.interp(steps, way, curve[:, i]) for i in range(2)], axis=1)
 
 
-def lay_on_seabed(route: Array, heightfield: Heightfield, config: PipelineConfig) -> Array:
+def lay_on_seabed(route: PipeRoute, heightfield: Heightfield) -> Array:
     """Return the line (N, 3) [m] on which the pipe's underside rests.
 
     A pipe is stiff: over a short hollow it hangs instead of following. Diffusing the heights while
@@ -43,16 +91,15 @@ def lay_on_seabed(route: Array, heightfield: Heightfield, config: PipelineConfig
     sqrt(2 * `_STIFFNESS_STEPS`) metres. Free spans are straight from shoulder to shoulder.
 
     Args:
-        route: (N, 2), a point a metre.
+        route: Where it lies and hangs.
         heightfield: The seabed.
-        config: Stretches of the pipeline.
     """
-    bed = heightfield.height(route[:, 0], route[:, 1])
+    bed = heightfield.height(*route.way.T)
     z = bed.copy()
     for _ in range(_STIFFNESS_STEPS):
         z[1:-1] = np.maximum(bed[1:-1], 0.5 * (z[:-2] + z[2:]))
-    for start, end in config.free_span:
+    for start, end in route.free_span:
         a, b = round(start), round(end)
         chord = np.linspace(z[a], z[b], b - a + 1)
         z[a : b + 1] = np.maximum(chord, bed[a : b + 1])
-    return np.column_stack([route, z])
+    return np.column_stack([route.way, z])

@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-
 from oceangym_worlds.config import ScatterConfig, WorldConfig
 from oceangym_worlds.layout import Layout
 from oceangym_worlds.noise import Noise, smoothstep
@@ -144,5 +144,5 @@ def _allowed(
         allowed &= pad.distance(x, y) > max(pad.radius + 1.0, CLEAR_OF_PROPS_M - pad.half_length)
     for start in layout.starts:
         allowed &= np.hypot(x - start[0], y - start[1]) > CLEAR_OF_STARTS_M
-    allowed &= distance_to_line(layout.route[::4], x, y) > population.clear_of_pipeline_m
+    allowed &= distance_to_line(layout.route.way[::4], x, y) > population.clear_of_pipeline_m
     return np.asarray(allowed)

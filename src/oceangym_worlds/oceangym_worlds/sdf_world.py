@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
 from oceangym_core.geometry import Pose
-
 from oceangym_worlds.config import BoundsConfig
 from oceangym_worlds.layout import PlacedAnchor
 from oceangym_worlds.model import pose_text

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from oceangym_core.errors import unknown_name
 from oceangym_core.rng import generator
-
 from oceangym_worlds.noise_kit import fbm, Field, perlin, ridged, smoothstep, worley
 
 SIZE: Final = 1024

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from oceangym_core.errors import OceanGymError
-from oceangym_core.geometry import Pose, quaternion_from_matrix
 from PIL import Image, ImageColor
 import trimesh
 
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose, quaternion_from_matrix
 from oceangym_worlds.config import PropConfig
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
 

@@ -141,8 +141,8 @@ def test_the_drums_lie_in_a_canyon_below_the_pipeline() -> None:
     along = a[:2] + np.linspace(0, 1, 200)[:, None] * (b - a)[:2]
     assert seabed.heightfield.height(*along.T).min() < -97.0
     # The route keeps to the walls: it never goes down to the drums.
-    heights = seabed.heightfield.height(*layout.route.T)
-    after = heights[int(np.argmin(np.hypot(*(layout.route - a[:2]).T))) :]
+    heights = seabed.heightfield.height(*layout.route.way.T)
+    after = heights[int(np.argmin(np.hypot(*(layout.route.way - a[:2]).T))) :]
     assert after.min() > -65.0
 
 
