@@ -77,6 +77,7 @@ def _sea_fan(rng: np.random.Generator) -> trimesh.Trimesh:
     pieces: list[trimesh.Trimesh] = []
 
     def branch(start: Array, angle: float, length: float, radius: float, level: int) -> None:
+        angle = min(max(angle, -1.0), 1.0)
         end = start + length * np.array([np.sin(angle), rng.uniform(-0.06, 0.06), np.cos(angle)])
         pieces.append(
             sweep(
