@@ -110,7 +110,7 @@ class SensorSuite:
     def scene(self) -> RayScene:
         """The ray scene, built when first used."""
         if self._scene is None:
-            self._scene = RayScene(self._world, device=self._device)
+            self._scene = shared_scene(self._world, self._device)
         return self._scene
 
     def observe(self, *, pose: Pose, index: int, lamp_level: float) -> SensorReading:
@@ -183,6 +183,25 @@ class SensorSuite:
                         Sighting(anchor=target.anchor.name, sensor=f'sonar/{name}', cells=cells)
                     )
         return found
+
+
+# One scene takes seconds to build and a gigabyte: episodes that follow each other share it.
+_LAST_SCENE: dict[tuple[object, ...], RayScene] = {}
+
+
+def shared_scene(world: World, device: str) -> RayScene:
+    """Return the ray scene of a world; the one built last is kept for the next caller."""
+    key = (
+        select_variant(device),
+        *(
+            (i.name, str(i.model.path), i.pose.position, i.pose.quaternion)
+            for i in world.instances
+        ),
+    )
+    if key not in _LAST_SCENE:
+        _LAST_SCENE.clear()
+        _LAST_SCENE[key] = RayScene(world, device=device)
+    return _LAST_SCENE[key]
 
 
 def _small_camera(spec: CameraSpec) -> CameraSpec:

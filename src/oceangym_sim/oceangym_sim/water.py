@@ -86,7 +86,7 @@ class WaterOptics:
     light_lux: float = 10.0
     depth_offset: float = 0.0
     lamps: float = 0.0
-    visibility: float = 60.0
+    visibility: float = 80.0
 
     def __post_init__(self) -> None:
         jerlov_kd(self.jerlov)
