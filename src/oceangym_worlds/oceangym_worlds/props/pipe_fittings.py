@@ -17,6 +17,7 @@ from oceangym_worlds.model import Primitive
 from oceangym_worlds.props.pipe_line import Axis, Floor, Interval
 
 _FLANGE_RADIUS = 0.64
+_FOOT = 1.1  # depth of a saddle's foot under the pipe's bed, for sloping ground [m]
 _BLOCK = 0.52  # spacing of a mattress's blocks [m]
 
 
@@ -99,8 +100,8 @@ def add_saddle(model: Assembly, line: Axis, s: float, height: float) -> Primitiv
     arc = np.radians(np.linspace(200, 340, 9))
     cradle = 0.52 * np.column_stack([np.cos(arc), np.sin(arc)])
     outline = [
-        (-1.05, -height - 0.6),
-        (1.05, -height - 0.6),
+        (-1.05, -height - _FOOT),
+        (1.05, -height - _FOOT),
         (0.85, -0.05),
         (0.58, 0.02),
         *cradle[::-1],
@@ -114,12 +115,20 @@ def add_saddle(model: Assembly, line: Axis, s: float, height: float) -> Primitiv
     )
     model.add('concrete', ops.place(block, axes, centre))
     model.add('steel', ops.place(strap, axes, centre))
-    middle = centre - np.array([0.0, 0.0, 0.5 * (height + 0.6)])
+    middle = centre - np.array([0.0, 0.0, 0.5 * (height + _FOOT)])
     return Primitive(
         shape='box',
-        size=(0.9, 1.9, height + 0.6),
+        size=(0.9, 1.9, height + _FOOT),
         pose=Pose.of(middle, quaternion_from_matrix(axes)),
     )
+
+
+def has_level_ground(line: Axis, s: float, height: float, floor: Floor) -> bool:
+    """Tell whether a mattress can drape here: a seabed tilted little and close under the pipe."""
+    side = _upright(line, s)[:, 1]
+    centre = line.at(s)
+    below = centre[2] - height - floor(centre + np.outer([-2.2, 0.0, 2.2], side))
+    return bool(np.abs(below).max() < 0.75)
 
 
 def add_mattress(

@@ -303,7 +303,8 @@ def _add_furniture(
         if start <= s < end and all(abs(s - b) > 3.0 for b in state.breaks):
             collisions += fittings.add_valve(model, line, float(s))
     for s in state.mattresses:
-        if start + 2.0 <= s < end - 2.0 and state.rests(s, 2.5):
+        fits = state.rests(s, 2.5) and fittings.has_level_ground(line, s, AXIS_HEIGHT, floor)
+        if fits and start + 2.0 <= s < end - 2.0:
             collisions += fittings.add_mattress(model, line, s, AXIS_HEIGHT, floor)
     for i in state.buried:
         first, last = max(i.start, start), min(i.end, end)
