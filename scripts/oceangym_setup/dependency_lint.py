@@ -72,6 +72,24 @@ def imports(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.args[0].value
 
 
+def declared(manifest: Path, *, for_tests: bool) -> frozenset[str]:
+    """Return the packages that a manifest lets its code use."""
+    tags = {'depend', 'exec_depend'} | ({'test_depend'} if for_tests else set())
+    root = ElementTree.parse(manifest).getroot()
+    return frozenset((element.text or '').strip() for element in root if element.tag in tags)
+
+
+def check_declared(
+    path: Path, package: str, manifest: Path, *, for_tests: bool
+) -> Iterator[Violation]:
+    """Check that what a file imports of ours and of ROS stands in its package's manifest."""
+    known = declared(manifest, for_tests=for_tests) | {package}
+    for line, name in imports(path.read_text(encoding='utf-8')):
+        top = name.split('.')[0]
+        if (is_ros(top) or top in MAY_IMPORT) and top not in known:
+            yield Violation(path=path, line=line, message=f'{top} is not declared in {manifest}')
+
+
 def check_file(path: Path, package: str, folders: tuple[str, ...]) -> Iterator[Violation]:
     """Check one file.
 
@@ -114,7 +132,11 @@ def check(root: Path) -> list[Violation]:
         if (home / 'package.xml').is_file():
             found += check_manifest(home / 'package.xml', package)
         for path in sorted(home.rglob('*.py')):
-            found += check_file(path, package, path.relative_to(home).parts[:-1])
+            folders = path.relative_to(home).parts[:-1]
+            found += check_file(path, package, folders)
+            if (home / 'package.xml').is_file():
+                for_tests = folders[:1] in (('test',), ('test_ros',))
+                found += check_declared(path, package, home / 'package.xml', for_tests=for_tests)
     return found
 
 

@@ -88,3 +88,16 @@ def test_a_manifest_with_a_forbidden_dependency_is_found(tmp_path):
     )
     found = dependency_lint.check(tmp_path)
     assert [v.message for v in found] == ['oceangym_agent must not depend on oceangym_sim']
+
+
+def test_an_import_that_the_manifest_does_not_declare_is_found(tmp_path):
+    plant(tmp_path, 'oceangym_sim/oceangym_sim/nodes/n.py', 'import rclpy\nimport oceangym_core.a')
+    plant(tmp_path, 'oceangym_sim/test/test_sim_a.py', 'import oceangym_worlds\n')
+    manifest = tmp_path / 'src' / 'oceangym_sim' / 'package.xml'
+    manifest.write_text(
+        '<package><exec_depend>oceangym_core</exec_depend>'
+        '<test_depend>oceangym_worlds</test_depend></package>',
+        encoding='utf-8',
+    )
+    found = [violation.message for violation in dependency_lint.check(tmp_path)]
+    assert found == [f'rclpy is not declared in {manifest}']
