@@ -15,7 +15,7 @@ from oceangym_worlds.terrain import Heightfield, Seabed
 Array = NDArray[np.float64]
 Faces = NDArray[np.int64]
 
-_ROCK_LEVEL, _GRAVEL_LEVEL, _HALF = 0.5, 0.3, 0.5
+_ROCK_LEVEL, _RUBBLE_LEVEL, _HALF = 0.5, 0.25, 0.5
 
 
 @dataclass
@@ -39,7 +39,7 @@ def seabed_meshes(seabed: Seabed) -> dict[str, trimesh.Trimesh]:
     vertices, faces = _vertices(seabed), _grid_faces(seabed.heightfield)
     parts: dict[str, Faces] = {}
     parts['rock'], faces = _cut(vertices, faces, 'rock', _ROCK_LEVEL)
-    parts['gravel'], faces = _cut(vertices, faces, 'rock', _GRAVEL_LEVEL)
+    parts['gravel'], faces = _cut(vertices, faces, 'rubble', _RUBBLE_LEVEL)
     parts['silt'], faces = _cut(vertices, faces, 'silt', _HALF)
     parts['rippled_sand'], parts['sand'] = _cut(vertices, faces, 'ripple', _HALF)
     return {
@@ -79,11 +79,12 @@ def _vertices(seabed: Seabed) -> _Vertices:
             heightfield.z.astype(float).ravel(),
             _normals(heightfield),
             seabed.rock.ravel(),
+            seabed.rubble.ravel(),
             seabed.silt.ravel(),
             seabed.ripple.ravel(),
         ]
     )
-    names = ('x', 'y', 'z', 'nx', 'ny', 'nz', 'rock', 'silt', 'ripple')
+    names = ('x', 'y', 'z', 'nx', 'ny', 'nz', 'rock', 'rubble', 'silt', 'ripple')
     return _Vertices(values, {name: i for i, name in enumerate(names)})
 
 

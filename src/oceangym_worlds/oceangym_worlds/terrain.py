@@ -99,12 +99,14 @@ class Seabed:
 
     Attributes:
         rock: 0 sediment .. 1 bare rock.
+        rubble: 0 .. 1 on and around rock: gravel and stones that came off it.
         ripple: 0 smooth .. 1 rippled sand.
         silt: 0 sand .. 1 silt.
     """
 
     heightfield: Heightfield
     rock: Array
+    rubble: Array
     ripple: Array
     silt: Array
     pads: tuple[Pad, ...] = field(default=())
@@ -149,9 +151,12 @@ def build_seabed(plan: TerrainPlan, seed: int) -> Seabed:
     silt = smoothstep(
         -70.0, -82.0, z + 9.0 * Noise.of(seed, 'silt').fractal(x, y, 70.0, octaves=4)
     )
+    rock = rock * (0.35 + 0.65 * calm)
+    patchy = Noise.of(seed, 'rubble').fractal(x, y, 14.0, octaves=3)
     return Seabed(
         heightfield=heightfield,
-        rock=np.round(rock * (0.35 + 0.65 * calm), 6),
+        rock=np.round(rock, 6),
+        rubble=np.round(_spread(rock, 8) + 0.25 * patchy, 6),
         ripple=np.round(dunes + 0.2 * ragged, 6),
         silt=np.round(silt + 0.1 * ragged, 6),
         pads=pads,
@@ -212,6 +217,16 @@ def _dunes(plan: TerrainPlan, seed: int, x: Array, y: Array) -> Array:
     )
     height = 0.75 + 0.25 * Noise.of(seed, 'dune_height').at(x, y, 60.0)
     return np.asarray(plan.dune_height * height * wave)
+
+
+def _spread(field_values: Array, steps: int) -> Array:
+    """Return a nodal field spread by `steps` of diffusion, about sqrt(steps) nodes wide."""
+    spread = field_values
+    for _ in range(steps):
+        edge = np.pad(spread, 1, mode='edge')
+        sides = edge[:-2, 1:-1] + edge[2:, 1:-1] + edge[1:-1, :-2] + edge[1:-1, 2:]
+        spread = 0.5 * spread + 0.125 * sides
+    return spread
 
 
 def _settle(pads: tuple[Pad, ...], z: Array, plan: TerrainPlan) -> tuple[Pad, ...]:
