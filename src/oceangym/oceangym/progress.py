@@ -13,6 +13,9 @@ from rich.text import Text
 
 from oceangym_core.record import EPISODE_FILE
 
+# Without a terminal, every so many steps get a line.
+LINE_EVERY = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class StepSummary:
@@ -99,6 +102,7 @@ class ProgressView:
         self._console = console
         self._quiet = quiet
         self._live: Live | None = None
+        self._shown = -1
 
     def __enter__(self) -> ProgressView:
         if self._console.is_terminal and not self._quiet:
@@ -112,10 +116,13 @@ class ProgressView:
         if self._live is not None:
             self._live.stop()
             self._live = None
-        if self._tail.latest is not None and not self._quiet:
-            self._console.print(
-                self._tail.latest.describe(self._t_max), markup=False, highlight=False
-            )
+        latest = self._tail.latest
+        if latest is not None and latest.index != self._shown and not self._quiet:
+            self._show(latest)
+
+    def _show(self, step: StepSummary) -> None:
+        self._shown = step.index
+        self._console.print(step.describe(self._t_max), markup=False, highlight=False)
 
     def poll(self) -> None:
         """Read what is new and show it."""
@@ -126,5 +133,5 @@ class ProgressView:
             self._live.update(Text(steps[-1].describe(self._t_max)))
             return
         for step in steps:
-            if step.index % 10 == 0:
-                self._console.print(step.describe(self._t_max), markup=False, highlight=False)
+            if step.index % LINE_EVERY == 0:
+                self._show(step)

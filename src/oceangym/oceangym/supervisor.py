@@ -17,6 +17,7 @@ import yaml
 
 from oceangym.processes import OnExit, parameter_file, ProcessSpec, ros_arguments
 from oceangym_core.bag import recover_bag
+from oceangym_core.record import EPISODE_FILE
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130
@@ -178,10 +179,16 @@ class Supervisor:
                     return self._ended(child, lost)
                 if child.spec.on_exit is OnExit.REQUIRED and lost is None:
                     lost = child
-                    deadline = time.monotonic() + LOSS_GRACE_S
+                    grace = LOSS_GRACE_S if self._has_record() else 0.0
+                    deadline = time.monotonic() + grace
             if lost is not None and time.monotonic() > deadline:
                 return Outcome(EXIT_ERROR, self._obituary(lost))
             time.sleep(POLL_S)
+
+    def _has_record(self) -> bool:
+        """Whether there is anything that the task manager has to close."""
+        record = self._directory / EPISODE_FILE
+        return record.is_file() and record.stat().st_size > 0
 
     def _ended(self, child: Child, lost: Child | None) -> Outcome:
         code = child.code

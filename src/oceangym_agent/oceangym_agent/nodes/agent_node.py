@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from oceangym_core.nodes.kit import ContractNode, declare, declare_options, run_node
-
 from oceangym_agent.nodes.pilot import build_agent, Pilot, privilege_for
 from oceangym_agent.nodes.vehicle_client import VehicleClient
+from oceangym_core.nodes.kit import ContractNode, declare, declare_options, run_node
 
 
 class AgentNode(ContractNode):
@@ -15,6 +14,7 @@ class AgentNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('agent')
+        self.breather_s = 0.003
         options = declare_options(self)
         world = str(
             declare(self, 'world', '', "World file for agents that may use truth; '': the task's.")

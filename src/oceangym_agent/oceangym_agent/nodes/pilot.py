@@ -6,6 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
+from oceangym_msgs.msg import TaskGoal
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rclpy.task import Future
+
+from oceangym_agent.agent import Agent, GoalView, Privilege, Turn
+from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import Action
 from oceangym_core.errors import OceanGymError
@@ -15,15 +24,6 @@ from oceangym_core.observation import Observation
 from oceangym_core.options import RunOptions
 from oceangym_core.tasks import resolve_targets, TaskRegistry
 from oceangym_core.world import load_world, world_path
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
-from rclpy.node import Node
-from rclpy.task import Future
-
-from oceangym_agent.agent import Agent, GoalView, Privilege, Turn
-from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_agent.nodes.vehicle_client import VehicleClient
-from oceangym_msgs.msg import TaskGoal
 
 
 def goal_view(message: TaskGoal) -> GoalView:

@@ -10,6 +10,11 @@ from threading import Thread
 import tty
 
 from geometry_msgs.msg import TwistStamped
+from rclpy.task import Future
+
+from oceangym_agent.keyboard import Command, HELP, interpret, velocity_of
+from oceangym_agent.nodes.pilot import build_agent, Pilot
+from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError, unknown_name
@@ -23,11 +28,6 @@ from oceangym_core.nodes.kit import (
 )
 from oceangym_core.options import AGENTS
 from oceangym_core.streams import stream
-from rclpy.task import Future
-
-from oceangym_agent.keyboard import Command, HELP, interpret, velocity_of
-from oceangym_agent.nodes.pilot import build_agent, Pilot
-from oceangym_agent.nodes.vehicle_client import VehicleClient
 
 # Whoever can take over from a person: the rest either is one or knows too much.
 SUCCESSORS = tuple(a for a in AGENTS if a not in ('teleop', 'none', 'replay', 'oracle'))

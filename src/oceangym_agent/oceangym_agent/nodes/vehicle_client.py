@@ -11,6 +11,17 @@ from typing import Any
 
 from nav_msgs.msg import Odometry
 import numpy as np
+from oceangym_msgs.action import Maneuver
+from oceangym_msgs.msg import Capabilities, SonarInfo, TaskGoal, TaskState
+from oceangym_msgs.msg import StepTruth as StepTruthMessage
+from oceangym_msgs.srv import ReportFind, StopTask
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import BatteryState, Image, Range
+
+from oceangym_agent.agent import StatusView
+from oceangym_agent.assembly import ObservationAssembler
 from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError, unknown_name
@@ -27,17 +38,6 @@ from oceangym_core.nodes.conversions import (
 from oceangym_core.nodes.kit import publish_stream, read_stream
 from oceangym_core.observation import NavigationState, Observation, SonarSpec, StepTruth
 from oceangym_core.streams import camera_streams, DECISION, sonar_streams, stream
-from rclpy.action import ActionClient
-from rclpy.node import Node
-from rclpy.task import Future
-from sensor_msgs.msg import BatteryState, Image, Range
-
-from oceangym_agent.agent import StatusView
-from oceangym_agent.assembly import ObservationAssembler
-from oceangym_msgs.action import Maneuver
-from oceangym_msgs.msg import Capabilities, SonarInfo, TaskGoal, TaskState
-from oceangym_msgs.msg import StepTruth as StepTruthMessage
-from oceangym_msgs.srv import ReportFind, StopTask
 
 # Streams that show the frozen instant beside the images.
 INSTANT_STREAMS = ('odometry', 'altitude', 'battery')

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 import signal
 import sys
+import time
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 import rclpy
-from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -25,6 +26,9 @@ from oceangym_core.streams import Stream
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130
+# The default event handlers of every subscription and publisher (they log QoS mismatches) are
+# waited for in each turn of the executor and double its cost; the contract's QoS is tested instead.
+NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 # Bounds how late a node notices a signal.
 IDLE_WAIT_S = 0.1
 
@@ -85,13 +89,22 @@ def publish_stream(node: Node, stream: Stream, *, watched: bool = False) -> Publ
     qos = publisher_qos(stream.delivery)
     if watched:
         qos = with_liveliness(qos)
-    return node.create_publisher(message_type(stream.type), stream.name, qos)
+    return node.create_publisher(
+        message_type(stream.type),
+        stream.name,
+        qos,
+        event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
+    )
 
 
 def read_stream(node: Node, stream: Stream, callback: Callable[..., None]) -> Subscription:
     """Create a subscription to the newest state of a topic of the contract."""
     return node.create_subscription(
-        message_type(stream.type), stream.name, callback, reader_qos(stream.delivery)
+        message_type(stream.type),
+        stream.name,
+        callback,
+        reader_qos(stream.delivery),
+        event_callbacks=NO_EVENTS,
     )
 
 
@@ -130,6 +143,9 @@ class ContractNode(Node):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.exit_code: int | None = None
+        # While others stream faster than this node needs, it looks only so often [s]: what it reads
+        # is one deep, so that only the newest is taken.
+        self.breather_s = 0.0
 
     def work(self) -> float:
         """Do a slice of work between callbacks; return how long to wait for the next one [s]."""
@@ -166,6 +182,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
     )
     node: ContractNode | None = None
     executor = SingleThreadedExecutor()
+    rested = time.monotonic()
     try:
         node = make()
         executor.add_node(node)
@@ -175,6 +192,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
                 node.interrupt()
             else:
                 executor.spin_once(timeout_sec=node.work())
+                rested = _rest(node.breather_s, rested)
         return node.exit_code
     except (OceanGymError, ParameterException) as error:
         print(f'error: {error}', file=sys.stderr, flush=True)
@@ -187,3 +205,11 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
             node.destroy_node()
         if rclpy.ok():
             rclpy.shutdown()
+
+
+def _rest(breather_s: float, rested: float) -> float:
+    """Sleep if the last sleep is long enough ago; return when the last one ended [s]."""
+    if breather_s <= 0.0 or time.monotonic() - rested < breather_s / 2:
+        return rested
+    time.sleep(breather_s)
+    return time.monotonic()

@@ -23,6 +23,7 @@ from oceangym_core.nodes.kit import (
     ContractNode,
     declare,
     message_type,
+    NO_EVENTS,
     publish_stream,
     read_stream,
     run_node,
@@ -67,6 +68,7 @@ class RecorderNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('recorder')
+        self.breather_s = 0.005
         directory = Path(str(declare(self, 'bag', 'bag', 'Directory of the bag; must not exist.')))
         run_id = str(declare(self, 'run_id', 'run', "Noted in the bag's metadata."))
         level = str(declare(self, 'record', 'light', 'light, or full: float and raw images too.'))
@@ -119,7 +121,12 @@ class RecorderNode(ContractNode):
                 self._report_progress()
 
         subscription = self.create_subscription(
-            message_type(topic.type), name, take, recorder_qos(topic.delivery), raw=True
+            message_type(topic.type),
+            name,
+            take,
+            recorder_qos(topic.delivery),
+            raw=True,
+            event_callbacks=NO_EVENTS,
         )
         self._taps.append((subscription, write))
 

@@ -84,6 +84,7 @@ class TaskManagerNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('task_manager')
+        self.breather_s = 0.003
         self._options = declare_options(self)
         world = str(declare(self, 'world', '', "World file; '': the task's."))
         self._autostart = bool(
