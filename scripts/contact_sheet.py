@@ -46,15 +46,27 @@ SONAR = SonarSpec(
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """A target's visible points in map, (N, 3), and its longest side [m]."""
+    """A target as a photographer sees it.
+
+    Attributes:
+        anchor: The target point.
+        points: Its visible points in map, (N, 3).
+        length: Longest side [m].
+        heading: Of its long axis [rad].
+        slender: Whether it tells nothing end on.
+    """
 
     anchor: Anchor
     points: NDArray[np.float64]
     length: float
+    heading: float
+    slender: bool
 
     @property
     def centre(self) -> NDArray[np.float64]:
-        """The middle of its bounding box in map [m]."""
+        """What to aim at in map [m]: the target's point, or the middle of its bounding box."""
+        if self.anchor.radius is not None:
+            return np.asarray(self.anchor.point)
         centre: NDArray[np.float64] = (self.points.min(axis=0) + self.points.max(axis=0)) / 2
         return centre
 
@@ -76,9 +88,13 @@ def subject_of(world: World, anchor: Anchor) -> Subject:
     size = points.max(axis=0) - points.min(axis=0)
     spread = points[:, :2] - points[:, :2].mean(axis=0)
     _, _, axes = np.linalg.svd(spread, full_matrices=False)
-    along = spread @ axes[0]
+    along, across = (float(np.ptp(spread @ axis)) for axis in axes)
     return Subject(
-        anchor=anchor, points=points, length=max(float(along.max() - along.min()), float(size[2]))
+        anchor=anchor,
+        points=points,
+        length=max(along, float(size[2])),
+        heading=math.atan2(axes[0][1], axes[0][0]),
+        slender=along > 2.5 * across,
     )
 
 
@@ -125,6 +141,8 @@ class Photographer:
         ]  # fmt: skip
         best, most = Pose(), -1.0
         for bearing in np.arange(BEARINGS) * 2 * math.pi / BEARINGS:
+            if subject.slender and abs(math.cos(bearing - subject.heading)) > 0.75:
+                continue
             pose = self._stand_off(subject, distance, float(bearing))
             frame = self._scout.render(pose=pose, index=0, lamp_level=0.0)['front']
             seen = np.isin(frame.instance, wanted) & (frame.distance < distance + subject.length)
@@ -158,7 +176,10 @@ class Photographer:
     def _lift(self, subject: Subject, place: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return a place somewhat above a low target or beside a high one, clear of the seabed."""
         bottom, top = subject.points[:, 2].min(), subject.points[:, 2].max()
-        wanted = bottom + min(max(1.5, (top - bottom) / 3, 0.3 * subject.length), 6.0)
+        height = float(top - bottom)
+        flat = height < subject.length / 4
+        above = height + 0.25 * subject.length if flat else height / 3
+        wanted = bottom + min(max(1.5, above), 6.0)
         ground = self._world.seabed(float(place[0]), float(place[1]))
         return np.array([place[0], place[1], min(max(wanted, ground + 1.2), -1.0)])
 

@@ -78,11 +78,16 @@ def wheels_environment(workspace: Workspace, base: Mapping[str, str]) -> dict[st
 def native_environment(workspace: Workspace, base: Mapping[str, str]) -> dict[str, str]:
     """Return the sourced ROS 2 environment with our overlay and virtual environment on top."""
     env = dict(base)
-    overlay = workspace.install / 'local_setup.bash'
+    overlay = workspace.install / 'local_setup.sh'
     if overlay.is_file():
+        # Sourced by a plain sh, the file cannot find out where it lies.
         command = f'. {shlex.quote(str(overlay))} >/dev/null && env -0'
         listing = subprocess.run(
-            ['bash', '-c', command], env=env, capture_output=True, check=False, text=True
+            ['sh', '-c', command],
+            env={**env, 'COLCON_CURRENT_PREFIX': str(workspace.install)},
+            capture_output=True,
+            check=False,
+            text=True,
         )
         if listing.returncode != 0:
             raise SetupError(
