@@ -18,6 +18,7 @@ from oceangym_sim.fan import FanProjector
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
 from oceangym_sim.scene import RayScene
+from oceangym_sim.sonar import NOMINAL_WATER, SoundWater
 from oceangym_sim.sonar_rig import SonarFrame, SonarRig
 from oceangym_sim.water import WaterOptics
 
@@ -50,7 +51,7 @@ class SensorSuite:
     Args:
         world: What there is to see.
         cameras, sonars: The sensors, mounted in base_link.
-        optics: The water.
+        optics: The water, for light.
         lamps: The vehicle's lamps.
         anchors: The task's targets, whose perceptibility is recorded.
         seed: Of all sensor noise.
@@ -59,6 +60,7 @@ class SensorSuite:
             small cameras and without noise;
             ``none`` nothing at all.
         scene: The world's ray scene where one is built already.
+        sound: The water, for sound.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class SensorSuite:
         device: str = 'auto',
         mode: str = 'all',
         scene: RayScene | None = None,
+        sound: SoundWater = NOMINAL_WATER,
     ) -> None:
         if mode not in MODES:
             raise unknown_name('sensors mode', mode, MODES)
@@ -100,7 +103,7 @@ class SensorSuite:
                 samples=1 if truth else 2,
             )
         if sonars:
-            self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed)
+            self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed, water=sound)
             self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
         self._wanted = np.concatenate(
             [np.empty(0, np.uint32), *(t.instances for t in self._targets)]

@@ -16,7 +16,15 @@ from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
 from oceangym_sim.placement import Placement, rotate, rotate_back
 from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import Bounces, Grid, PingFormer, ray_directions, REACH
+from oceangym_sim.sonar import (
+    Bounces,
+    Grid,
+    NOMINAL_WATER,
+    PingFormer,
+    ray_directions,
+    REACH,
+    SoundWater,
+)
 
 _LOG = logging.getLogger(__name__)
 # Every second elevation ray carries a second bounce: the echoes are weak and blurred.
@@ -55,12 +63,20 @@ class SonarRig:
         scene: What the rays meet.
         specs: The sonars; sizes may differ.
         seed: Of speckle and noise.
+        water: What absorbs the sound.
     """
 
-    def __init__(self, *, scene: RayScene, specs: tuple[SonarSpec, ...], seed: int) -> None:
+    def __init__(
+        self,
+        *,
+        scene: RayScene,
+        specs: tuple[SonarSpec, ...],
+        seed: int,
+        water: SoundWater = NOMINAL_WATER,
+    ) -> None:
         self._scene = scene
         self.specs = specs
-        self.formers = tuple(PingFormer(spec) for spec in specs)
+        self.formers = tuple(PingFormer(spec, water) for spec in specs)
         self._seed = seed
         self._silent = {spec.direction: 0 for spec in specs}
         scene.activate()

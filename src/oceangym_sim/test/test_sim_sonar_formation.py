@@ -16,6 +16,7 @@ from oceangym_sim.sonar import (
     PRESETS,
     ray_directions,
     REACH,
+    SoundWater,
     time_varied_gain,
     transmission_loss,
 )
@@ -47,8 +48,28 @@ def test_absorption_is_ainslie_mccolm(kilohertz: float, db_per_metre: float) -> 
     assert absorption_db(kilohertz * 1e3) == pytest.approx(db_per_metre, rel=0.02)
 
 
+def test_absorption_falls_with_depth() -> None:
+    # At 750 kHz and 10 C magnesium sulphate absorbs 48.0 dB/km times exp(-z / 6 km) and water
+    # itself 190.3 dB/km times exp(-z / 17 km): 50 m to 500 m take 3.44 and 4.96 dB/km off.
+    drop = absorption_db(750e3) - absorption_db(750e3, depth=500.0)
+    assert drop == pytest.approx(0.00840, rel=0.01)
+
+
+def test_an_echo_fades_by_what_the_water_absorbs_beyond_the_nominal() -> None:
+    far, square_on, strength = grid(36.0), grid(1.0), grid(0.1)
+    images = {}
+    for depth in (50.0, 2000.0):
+        former = PingFormer(SPEC, SoundWater(depth=depth))
+        power = former.echo_power(far, square_on, strength)
+        images[depth] = former.noise_free(far, square_on, power)[:, SPEC.beams // 2].sum()
+    gained = 10 * np.log10(images[2000.0] / images[50.0])
+    less = absorption_db(SPEC.frequency) - absorption_db(SPEC.frequency, depth=2000.0)
+    assert gained == pytest.approx(2 * 36.0 * less, rel=1e-3)
+    assert gained > 2.0
+
+
 def test_fresh_water_absorbs_less() -> None:
-    assert absorption_db(900e3, salinity=1e-9) == pytest.approx(0.273, rel=0.02)
+    assert absorption_db(900e3, SeaWater(salinity=1e-9)) == pytest.approx(0.273, rel=0.02)
 
 
 def test_loss_is_spreading_and_absorption_and_gain_undoes_it() -> None:
@@ -57,6 +78,20 @@ def test_loss_is_spreading_and_absorption_and_gain_undoes_it() -> None:
     # A cell that grows with r^2 loses 20 log r, and the absorption both ways.
     assert loss_db == pytest.approx(-20 * np.log10(r) - 2 * 0.321 * r, abs=1e-3)
     assert transmission_loss(r, 0.321) * time_varied_gain(r, 0.321) == pytest.approx(1.0)
+
+
+def test_depth_and_warmth_reach_the_echo_not_the_gain() -> None:
+    deep, shallow = SeaWater(depth=500.0), SeaWater()
+    assert absorption_db(900e3, deep) < absorption_db(900e3, shallow)
+    warm = SeaWater(temperature=25.0)
+    change = absorption_db(900e3, warm) - absorption_db(900e3)
+    here, there = (
+        former.noise_free(
+            grid(30.0), grid(1.0), former.echo_power(grid(30.0), grid(1.0), grid(0.1))
+        ).max()
+        for former in (PingFormer(SPEC), PingFormer(SPEC, warm))
+    )
+    assert 10 * np.log10(there / here) == pytest.approx(-2 * change * 30.0, rel=0.02)
 
 
 def grid(value: float) -> np.ndarray:
