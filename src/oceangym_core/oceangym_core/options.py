@@ -332,11 +332,11 @@ def resolve_names(options: RunOptions, *, water_given: bool = True) -> RunOption
                 f'water:={options.water}. Leave water:= out, or give task:={task_id}.'
             )
         options = replace(options, task=task_id, water=water)
-    load_water(options.water, options.config_dirs)
+    water_id = load_water(options.water, options.config_dirs).id
     load_profile(options.profile, options.config_dirs)
-    if task.waters and options.water not in task.waters:
+    if task.waters and water_id not in task.waters:
         raise OceanGymError(
-            f'task {task.id} does not run in water {options.water!r}. '
+            f'task {task.id} does not run in water {water_id!r}. '
             f'Allowed: {", ".join(task.waters)}.'
         )
     t_max = task.t_max if options.t_max is None else options.t_max

@@ -10,6 +10,8 @@ import platform
 import subprocess
 from typing import Any
 
+from oceangym_core.world import World
+
 PACKAGES = (
     'numpy',
     'scipy',
@@ -66,3 +68,32 @@ def _git(directory: Path, *arguments: str) -> str | None:
 def file_sha256(path: Path) -> str:
     """Return the hex digest of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def files_sha256(files: Iterable[tuple[str, Path]]) -> str:
+    """Return one hex digest of named files: their names, sizes and contents, in the names' order.
+
+    Args:
+        files: Pairs of a name that is the same on every machine, and the file.
+    """
+    state = hashlib.sha256()
+    for name, path in sorted(files):
+        state.update(f'{name} {path.stat().st_size} {file_sha256(path)}\n'.encode())
+    return state.hexdigest()
+
+
+def world_sha256(world: World) -> str:
+    """Return the digest of all that a world is made of.
+
+    These are its SDF file and every file (description, meshes, textures, heightfield) of the
+    models that it includes; where they lie makes no difference. The shipped ocean is 33 MB and
+    takes 40 ms.
+    """
+    files = {world.path.name: world.path}
+    for model in {instance.model.path.parent: None for instance in world.instances}:
+        files |= {
+            f'models/{model.name}/{path.relative_to(model).as_posix()}': path
+            for path in model.rglob('*')
+            if path.is_file()
+        }
+    return files_sha256(files.items())

@@ -19,7 +19,7 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
-from oceangym_core.provenance import file_sha256, git_state, package_versions
+from oceangym_core.provenance import git_state, package_versions, world_sha256
 from oceangym_core.record_lines import (
     decision_entry,
     find_text,
@@ -116,7 +116,7 @@ def make_run_info(
         privileged=privileged,
         world_name=world.name,
         world_seed=world.seed,
-        world_sha256=file_sha256(world.path),
+        world_sha256=world_sha256(world),
         lower=lower,
         upper=upper,
         targets=tuple(targets),

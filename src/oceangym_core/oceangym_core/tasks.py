@@ -22,6 +22,9 @@ from oceangym_core.world import World
 # Weights of one to three targets by point index: paper, section 2.5, footnote 5.
 PAPER_WEIGHTS: dict[int, tuple[float, ...]] = {1: (1.0,), 2: (0.6, 0.4), 3: (0.6, 0.2, 0.2)}
 
+# Endings of a world that is given as a file.
+WORLD_FILES = ('.yaml', '.yml', '.sdf')
+
 Vector = tuple[float, float, float]
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]{0,63}$')]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -55,7 +58,7 @@ class TaskSpec(Schema):
         weights: Of the targets, summing to 1; needed for more than three.
         benchmark: Water -> alias of the benchmark's task number.
         waters: Waters it may run in; empty for any.
-        world: Name of a shipped world or path of an SDF file.
+        world: Name of a shipped world, or a file (YAML or SDF), relative to the task's file.
         t_max: Length of an episode [s].
         t_interval: Length of a maneuver [s].
         bounds: Operating volume; the world's if not given.
@@ -133,6 +136,13 @@ class TaskSpec(Schema):
         """Every accepted label, normalised."""
         names = (self.label, self.target_name, *self.label_aliases)
         return frozenset(normalised_label(name) for name in names)
+
+    @property
+    def world_source(self) -> str:
+        """The name of a shipped world, or the path of a world file taken from beside the task's."""
+        if self._path is None or not self.world.endswith(WORLD_FILES):
+            return self.world
+        return str((self._path.parent / Path(self.world).expanduser()).resolve())
 
     @property
     def reference_image_path(self) -> Path | None:
@@ -288,11 +298,21 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
     """Return a task's targets as they lie in a world.
 
     Raises:
-        OceanGymError: The world has no such anchor.
+        OceanGymError: The world has no such anchor, or the task calls it by another label.
     """
     targets = []
     for name, weight in zip(task.targets, task.target_weights, strict=True):
-        anchor = world.anchor(name)
+        try:
+            anchor = world.anchor(name)
+        except OceanGymError as error:
+            raise OceanGymError(f'{task.path or task.id}: targets: {error}') from None
+        if anchor.label and normalised_label(anchor.label) not in task.labels:
+            names = ', '.join(repr(n) for n in (task.label, task.target_name, *task.label_aliases))
+            raise OceanGymError(
+                f'{task.path or task.id}: label: target {name!r} is labelled {anchor.label!r} in '
+                f'world {world.name}, but the task accepts only {names}. '
+                f'Write label: {anchor.label}, or add it to label_aliases.'
+            )
         targets.append(
             Target(
                 name=name,

@@ -85,13 +85,39 @@ def read_yaml(path: Path) -> Any:
     """Return the content of a YAML file.
 
     Raises:
-        OceanGymError: It is not readable as one YAML document.
+        OceanGymError: It is not readable as one YAML document, or stands for too much data.
     """
     text = read_text(path, MAX_YAML_BYTES)
     try:
-        return yaml.load(text, Loader=_Loader)
+        content = yaml.load(text, Loader=_Loader)
     except _PARSER_ERRORS as error:
         raise OceanGymError(f'{path} is not valid YAML: {_first_line(error)}') from error
+    try:
+        _check_expansion(content)
+    except (OverflowError, RecursionError) as error:
+        raise OceanGymError(f'{path} is not accepted: {_first_line(error)}') from error
+    return content
+
+
+def _check_expansion(content: Any) -> None:
+    """Refuse aliases that stand for more data than any memory holds, and endless nesting."""
+    left = MAX_YAML_VALUES
+
+    def visit(item: Any, depth: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OverflowError(f'it expands to more than {MAX_YAML_VALUES} values')
+        if depth > MAX_YAML_DEPTH:
+            raise RecursionError
+        if isinstance(item, dict):
+            item = item.values()
+        elif not isinstance(item, (list, tuple, set)):
+            return
+        for part in item:
+            visit(part, depth + 1)
+
+    visit(content, 0)
 
 
 def _refuse_constant(name: str) -> float:
@@ -141,26 +167,12 @@ def read_schema(path: Path, schema: type[SchemaT]) -> SchemaT:
 
 
 def _tuples(value: Any) -> Any:
-    """Return YAML data with lists as tuples.
-
-    Aliases can stand for more data than any memory holds, hence the limit on what they expand to.
-    """
-    left = MAX_YAML_VALUES
-
-    def convert(item: Any, depth: int) -> Any:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise OverflowError(f'it expands to more than {MAX_YAML_VALUES} values')
-        if depth > MAX_YAML_DEPTH:
-            raise RecursionError
-        if isinstance(item, dict):
-            return {key: convert(part, depth + 1) for key, part in item.items()}
-        if isinstance(item, list):
-            return tuple(convert(part, depth + 1) for part in item)
-        return item
-
-    return convert(value, 0)
+    """Return YAML data with lists as tuples."""
+    if isinstance(value, dict):
+        return {key: _tuples(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return tuple(_tuples(part) for part in value)
+    return value
 
 
 def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> OceanGymError:

@@ -131,10 +131,19 @@ class World:
 
 
 def world_path(name: str) -> Path:
-    """Return the SDF file of a shipped world, or the path itself if `name` is one."""
+    """Return the SDF file of a shipped world, or the path itself if `name` is one.
+
+    Raises:
+        OceanGymError: There is no such world, or it is a YAML file, which has to be generated.
+    """
     as_path = Path(name)
     if as_path.suffix == '.sdf':
         return as_path
+    if as_path.suffix in ('.yaml', '.yml'):
+        raise OceanGymError(
+            f'world {name} is a description that has to be generated first: start it through '
+            '`oceangym run` or the launch file, or give a node the generated file as world:=<SDF>'
+        )
     worlds = assets_root() / 'worlds'
     path = worlds / name / f'{name}.sdf'
     if not path.is_file():

@@ -155,6 +155,11 @@ class Autopilot:
             self._scales = _scales(voltage)
 
     @property
+    def voltage(self) -> float:
+        """The supply voltage that it reckons with [V]."""
+        return self._voltage
+
+    @property
     def speed_scale(self) -> float:
         """Share of its speed at 16 V that the vehicle keeps at this voltage; drag goes with v^2."""
         _, nominal = thrusters.thrust_limits()

@@ -10,6 +10,7 @@ import numpy as np
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
 from oceangym_core.rng import generator
+from oceangym_core.waters import Profile
 
 ATMOSPHERE_PA = 101_325.0
 
@@ -42,6 +43,21 @@ class Current:
             raise OceanGymError(f'current {values} must be finite, with a speed of 0..5 m/s')
         if self.period <= 0:
             raise OceanGymError(f'current period {self.period} s must be positive')
+
+    @classmethod
+    def of(cls, profile: Profile, seed: int) -> Current:
+        """Return the current of a profile; what the profile leaves open is drawn from the seed."""
+        spec, random = profile.current, generator(seed, 'current')
+        heading = float(random.uniform(-math.pi, math.pi))
+        phase = float(random.uniform(0.0, 2.0 * math.pi))
+        return cls(
+            speed=spec.speed,
+            heading=heading if spec.direction_deg is None else math.radians(spec.direction_deg),
+            veer=math.radians(spec.depth_veer_deg_per_m),
+            swing=math.radians(spec.veer_deg),
+            period=spec.veer_period_s,
+            phase=phase,
+        )
 
     @property
     def array(self) -> Array:
@@ -86,16 +102,3 @@ class Environment:
         """Return the absolute pressure [Pa] at height z [m]: hydrostatic below the surface."""
         depth = self.depth_offset - z
         return ATMOSPHERE_PA + self.density * self.gravity * max(depth, 0.0)
-
-
-def hard_current(seed: int) -> Current:
-    """Return the current of the `hard` profile: 0.25 m/s, veering a turn in 150-300 m of depth."""
-    random = generator(seed, 'current')
-    return Current(
-        speed=0.25,
-        heading=float(random.uniform(-math.pi, math.pi)),
-        veer=float(random.choice([-1.0, 1.0]) * 2 * math.pi / random.uniform(150.0, 300.0)),
-        swing=float(random.uniform(math.radians(10), math.radians(30))),
-        period=float(random.uniform(1200.0, 2400.0)),
-        phase=float(random.uniform(0, 2 * math.pi)),
-    )

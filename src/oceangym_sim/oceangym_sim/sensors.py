@@ -18,7 +18,7 @@ from oceangym_sim.fan import FanProjector
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
 from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import NOMINAL_WATER, SoundWater
+from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
 from oceangym_sim.sonar_rig import SonarFrame, SonarRig
 from oceangym_sim.water import WaterOptics
 
@@ -76,7 +76,7 @@ class SensorSuite:
         device: str = 'auto',
         mode: str = 'all',
         scene: RayScene | None = None,
-        sound: SoundWater = NOMINAL_WATER,
+        sound: SeaWater = NOMINAL_WATER,
     ) -> None:
         if mode not in MODES:
             raise unknown_name('sensors mode', mode, MODES)

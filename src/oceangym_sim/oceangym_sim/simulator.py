@@ -23,7 +23,6 @@ from oceangym_core.observation import (
     Observation,
     StepTruth,
 )
-from oceangym_core.rng import generator
 from oceangym_core.signed_distance import build_distance_field, cast_ray
 from oceangym_core.waters import Profile, Water
 from oceangym_core.world import Anchor, Bounds, World
@@ -36,6 +35,7 @@ from oceangym_sim.navigation import DvlSample, ImuSample, Navigation, PressureSa
 from oceangym_sim.safety_monitor import SafetyMonitor
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sensors import SensorSuite
+from oceangym_sim.sonar import SeaWater
 from oceangym_sim.vehicle import load_vehicle
 from oceangym_sim.water import WaterOptics
 
@@ -44,6 +44,8 @@ VEHICLE = 'bluerov2_heavy'
 ALTIMETER_REACH_M = 100.0
 # A start nearer than this to anything is inside it, for a hull of half a metre.
 MIN_START_CLEARANCE_M = 0.4
+# Where the vehicle works, below the surface of the map: absorption changes by 1.7 % in 100 m.
+NOMINAL_DEPTH_M = 50.0
 
 
 class Refusal(str, Enum):
@@ -226,7 +228,7 @@ class Simulator:
         anchors = self._anchors(request.targets)
         environment = Environment(
             depth_offset=self.options.water.depth_offset,
-            current=_current(request.profile, request.seed),
+            current=Current.of(request.profile, request.seed),
         )
         self._request = request
         self._ticks = 0
@@ -258,6 +260,7 @@ class Simulator:
             cameras=self.cameras,
             sonars=self.sonars,
             optics=_optics(self.options.water),
+            sound=_sound(self.options.water),
             lamps=self._lamps,
             anchors=anchors,
             seed=request.seed,
@@ -317,6 +320,8 @@ class Simulator:
     def tick(self) -> TickOutput:
         """Advance simulation time by one tick (0.05 s)."""
         request = self._need_reset()
+        if request.profile.battery_ends and self._due(TIMING.battery_hz):
+            self._executor.autopilot.set_voltage(float(self._dynamics.voltage[0]))
         throttle = self._executor.update(self._estimate, TIMING.tick)
         substeps = round(TIMING.tick / TIMING.physics_step)
         self._dynamics.step(throttle, TIMING.physics_step, substeps)
@@ -526,16 +531,10 @@ def _optics(water: Water) -> WaterOptics:
     return optics if water.visibility is None else replace(optics, visibility=water.visibility)
 
 
-def _current(profile: Profile, seed: int) -> Current:
-    """Return the current of a profile; what the profile leaves open is drawn from the seed."""
-    spec, random = profile.current, generator(seed, 'current')
-    heading = float(random.uniform(-math.pi, math.pi))
-    phase = float(random.uniform(0.0, 2.0 * math.pi))
-    return Current(
-        speed=spec.speed,
-        heading=heading if spec.direction_deg is None else math.radians(spec.direction_deg),
-        veer=math.radians(spec.depth_veer_deg_per_m),
-        swing=math.radians(spec.veer_deg),
-        period=spec.veer_period_s,
-        phase=phase,
+def _sound(water: Water) -> SeaWater:
+    """Return what absorbs sound in a water, at the depth where the targets lie."""
+    return SeaWater(
+        temperature=water.temperature_c,
+        salinity=water.salinity_psu,
+        depth=water.depth_offset + NOMINAL_DEPTH_M,
     )

@@ -68,64 +68,28 @@ def preset(name: str) -> SonarPreset:
     return PRESETS[name]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SoundWater:
-    """What the absorption of sound depends on.
+def absorption_db(
+    frequency: float,
+    *,
+    temperature: float = 10.0,
+    salinity: float = 35.0,
+    ph: float = 8.0,
+    depth: float = 50.0,
+) -> float:
+    """Return the absorption of sound in sea water [dB/m] (Ainslie and McColm 1998).
 
-    Attributes:
+    Args:
+        frequency: [Hz].
         temperature: [deg C].
         salinity: [g/kg].
         ph: Acidity.
         depth: [m].
     """
-
-    temperature: float = 10.0
-    salinity: float = 35.0
-    ph: float = 8.0
-    depth: float = 50.0
-
-    def absorption(self, frequency: float) -> float:
-        """Return the absorption at a frequency [Hz] in dB/m."""
-        return absorption_db(
-            frequency,
-            temperature=self.temperature,
-            salinity=self.salinity,
-            ph=self.ph,
-            depth=self.depth,
-        )
-
-
-# What the sonars' time-varied gain is set for.
-NOMINAL_WATER = SoundWater()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeaWater:
-    """What absorbs sound: temperature [deg C], salinity [g/kg], acidity, depth [m]."""
-
-    temperature: float = 10.0
-    salinity: float = 35.0
-    ph: float = 8.0
-    depth: float = 50.0
-
-
-# What a device's gain is set for.
-NOMINAL_WATER = SeaWater()
-
-
-def absorption_db(frequency: float, water: SeaWater = NOMINAL_WATER) -> float:
-    """Return the absorption of sound in sea water [dB/m] (Ainslie and McColm 1998).
-
-    Args:
-        frequency: [Hz].
-        water: Where the sound travels.
-    """
-    salinity = water.salinity
-    f, z, t = frequency / 1e3, water.depth / 1e3, water.temperature
+    f, z, t = frequency / 1e3, depth / 1e3, temperature
     boric = 0.78 * math.sqrt(salinity / 35.0) * math.exp(t / 26.0)
     magnesium = 42.0 * math.exp(t / 17.0)
     per_km = (
-        0.106 * boric * f * f / (boric * boric + f * f) * math.exp((water.ph - 8.0) / 0.56)
+        0.106 * boric * f * f / (boric * boric + f * f) * math.exp((ph - 8.0) / 0.56)
         + 0.52
         * (1.0 + t / 43.0)
         * (salinity / 35.0)
@@ -229,18 +193,16 @@ class PingFormer:
         absorption: In that water at the sonar's frequency [dB/m].
     """
 
-    def __init__(self, spec: SonarSpec, water: SoundWater = NOMINAL_WATER) -> None:
+    def __init__(self, spec: SonarSpec, water: SeaWater = NOMINAL_WATER) -> None:
         self.spec = spec
         self.preset = preset(spec.preset)
-        self.absorption = water.absorption(spec.frequency)
+        self.absorption = absorption_db(spec.frequency, water)
         self._full_scale = 10.0 ** (self.preset.full_scale_db / 10.0)
         self._weights = elevation_weights(spec, self.preset.elevation_edge_db).astype(np.float32)
         self._cell = spec.elevation_aperture / spec.elevation_rays
         self._beam_kernel = _beam_kernel(spec, self.preset.beam_width)
         centres = spec.range_min + (np.arange(spec.range_bins) + 0.5) * spec.range_resolution
-        self._gain = time_varied_gain(
-            centres.astype(np.float32), NOMINAL_WATER.absorption(spec.frequency)
-        )
+        self._gain = time_varied_gain(centres.astype(np.float32), absorption_db(spec.frequency))
         # Receiver noise is level; the gain makes it grow with range.
         self.noise_floor: Grid = (
             10.0 ** (self.preset.noise_db / 10.0) * self._gain / self._gain[-1]

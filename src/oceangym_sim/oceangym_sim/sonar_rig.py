@@ -23,7 +23,7 @@ from oceangym_sim.sonar import (
     PingFormer,
     ray_directions,
     REACH,
-    SoundWater,
+    SeaWater,
 )
 
 _LOG = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class SonarRig:
         scene: RayScene,
         specs: tuple[SonarSpec, ...],
         seed: int,
-        water: SoundWater = NOMINAL_WATER,
+        water: SeaWater = NOMINAL_WATER,
     ) -> None:
         self._scene = scene
         self.specs = specs

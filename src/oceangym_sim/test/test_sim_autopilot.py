@@ -9,10 +9,11 @@ import pytest
 from oceangym_core.contract import Action, EndReason
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose, wrap_angle
+from oceangym_core.waters import load_profile
 from oceangym_sim.allocation import Allocator
 from oceangym_sim.autopilot import Autopilot, Reference
 from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment, hard_current
+from oceangym_sim.environment import Current, Environment
 from oceangym_sim.maneuver import capability, ManeuverExecutor
 from oceangym_sim.navigation import Navigation
 from oceangym_sim.thrusters import thrust_limits
@@ -161,7 +162,8 @@ def test_upward_move_stops_below_the_surface():
 
 @pytest.mark.parametrize('seed', [0, 1, 2])
 def test_hard_profile_stays_level_and_holds_its_station(seed):
-    rig = Rig(water=Environment(current=hard_current(seed)), mode='dead_reckoning', seed=seed)
+    water = Environment(current=Current.of(load_profile('hard'), seed))
+    rig = Rig(water=water, mode='dead_reckoning', seed=seed)
     rig.maneuver(Action.HOLD)
     rig.tilts.clear()
     _, forward, _ = rig.maneuver(Action.FORWARD, 10.0)

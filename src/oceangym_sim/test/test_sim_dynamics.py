@@ -9,9 +9,10 @@ import pytest
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose, rotation_matrix
+from oceangym_core.waters import load_profile
 from oceangym_sim.allocation import Allocator
 from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment, hard_current
+from oceangym_sim.environment import Current, Environment
 from oceangym_sim.thrusters import thrust_limits
 from oceangym_sim.vehicle import load_vehicle
 
@@ -19,6 +20,7 @@ MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 VEHICLE = load_vehicle(MODEL)
 NEUTRAL = Environment(density=VEHICLE.mass / VEHICLE.volume)
 DEEP = Pose((0.0, 0.0, -50.0))
+HARD = load_profile('hard')
 
 
 def scaled(mass: float = 13.5, added: float | None = None, damping: bool = True):
@@ -157,12 +159,12 @@ def test_a_body_moving_with_the_water_feels_nothing():
 
 
 def test_hard_current_veers_with_depth_and_is_seeded():
-    current = hard_current(3)
+    current = Current.of(HARD, 3)
     top, deep = (np.array(current.velocity(z, 0.0)) for z in (0.0, -80.0))
     assert np.linalg.norm(top) == pytest.approx(0.25)
     angle = math.acos(float(top @ deep) / 0.25**2)
     assert math.radians(60) < angle
-    assert current == hard_current(3) != hard_current(4)
+    assert current == Current.of(HARD, 3) != Current.of(HARD, 4)
 
 
 @pytest.mark.parametrize('dt', [0.001, 0.01, 0.05])
@@ -273,7 +275,7 @@ def test_batch_has_the_bits_of_single_vehicles():
     count = 600
     poses = [Pose.from_euler((i, 0, -20), 0, 0, 0.01 * i) for i in range(count)]
     commands = np.random.default_rng(1).uniform(-1, 1, (count, 8))
-    water = Environment(current=hard_current(2))
+    water = Environment(current=Current.of(HARD, 2))
     batch = Dynamics(parameters=VEHICLE, environment=water, count=count)
     batch.reset(poses)
     batch.step(commands, 0.01, 50)
@@ -287,7 +289,8 @@ def test_batch_has_the_bits_of_single_vehicles():
 def test_same_commands_give_same_bits():
     runs = []
     for _ in range(2):
-        dynamics = Dynamics(parameters=VEHICLE, environment=Environment(current=hard_current(9)))
+        water = Environment(current=Current.of(HARD, 9))
+        dynamics = Dynamics(parameters=VEHICLE, environment=water)
         dynamics.reset(DEEP)
         random = np.random.default_rng(7)
         for _ in range(100):

@@ -10,6 +10,7 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, World
+from oceangym_sim.dynamics_kernel import ENERGY
 from oceangym_sim.simulator import (
     Refusal,
     RefusedError,
@@ -233,6 +234,41 @@ def test_the_hard_profile_drifts_a_vehicle_that_reckons(tank: World) -> None:
     error = math.dist(observation.navigation.pose.position, truth.pose.position)
     assert 0.001 < error < 5.0
     assert observation.navigation.position_sigma[0] > 0.0
+
+
+def test_a_low_battery_is_known_to_the_autopilot_and_slows_the_vehicle(tank: World) -> None:
+    hard = load_profile('hard')
+    still = hard.model_copy(update={'current': load_profile('standard').current})
+    speeds, voltages = [], []
+    for used in (0.0, 0.95):
+        sim = simulator(tank)
+        sim.reset(request(tank, profile=still))
+        sim._dynamics.state[:, ENERGY] = used * sim.vehicle.battery.capacity
+        sim.run_maneuver(Action.HOLD, None)
+        sim.start_maneuver(Action.FORWARD, 20.0)
+        for _ in range(240):
+            sim.tick()
+        speeds.append(float(sim.state.linear_velocity[0]))
+        voltages.append(sim._executor.autopilot.voltage)
+        assert voltages[-1] == pytest.approx(float(sim._dynamics.voltage[0]), abs=0.3)
+    assert voltages[1] < voltages[0] - 1.5
+    # At a steady speed drag equals thrust: speed goes with the square root of the thrust limit.
+    assert speeds[1] < 0.95 * speeds[0]
+
+
+def test_pressure_and_sound_know_the_depth_offset(tank: World) -> None:
+    readings = {}
+    for offset in (0.0, 450.0):
+        water = load_water('shallow').model_copy(update={'depth_offset': offset})
+        sim = Simulator(world=tank, options=SimulatorOptions(water=water, sensors='truth'))
+        sim.reset(request(tank))
+        samples = [t.pressure for t in (sim.tick() for _ in range(40)) if t.pressure is not None]
+        assert sim._sensors._sonars is not None
+        absorption = sim._sensors._sonars.formers[0].absorption
+        readings[offset] = (np.mean([s.pressure for s in samples]), absorption)
+    # rho g h at 1025 kg/m3 and 9.81 m/s2; the sensor's noise is of the order of a centimetre.
+    assert readings[450.0][0] - readings[0.0][0] == pytest.approx(1025 * 9.81 * 450, rel=1e-4)
+    assert readings[450.0][1] < readings[0.0][1]
 
 
 @pytest.mark.parametrize('sensors', ['none', 'truth'])
