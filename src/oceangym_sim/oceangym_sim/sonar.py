@@ -68,24 +68,29 @@ def preset(name: str) -> SonarPreset:
     return PRESETS[name]
 
 
-def absorption_db(
-    frequency: float,
-    *,
-    temperature: float = 10.0,
-    salinity: float = 35.0,
-    ph: float = 8.0,
-    depth: float = 50.0,
-) -> float:
+@dataclass(frozen=True, kw_only=True)
+class SeaWater:
+    """What absorbs sound: temperature [deg C], salinity [g/kg], acidity (pH), depth [m]."""
+
+    temperature: float = 10.0
+    salinity: float = 35.0
+    ph: float = 8.0
+    depth: float = 50.0
+
+
+# What a device's time-varied gain is set for.
+NOMINAL_WATER = SeaWater()
+
+
+def absorption_db(frequency: float, water: SeaWater = NOMINAL_WATER) -> float:
     """Return the absorption of sound in sea water [dB/m] (Ainslie and McColm 1998).
 
     Args:
         frequency: [Hz].
-        temperature: [deg C].
-        salinity: [g/kg].
-        ph: Acidity.
-        depth: [m].
+        water: Where the sound travels.
     """
-    f, z, t = frequency / 1e3, depth / 1e3, temperature
+    f, z, t = frequency / 1e3, water.depth / 1e3, water.temperature
+    salinity, ph = water.salinity, water.ph
     boric = 0.78 * math.sqrt(salinity / 35.0) * math.exp(t / 26.0)
     magnesium = 42.0 * math.exp(t / 17.0)
     per_km = (
