@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+import os
 from pathlib import Path
+import signal
+import subprocess
+import time
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from oceangym.domain import DomainLease
+from oceangym.processes import parameter_file, process_environment, process_specs, ProcessSpec
+from oceangym.supervisor import command_line
+from oceangym_core.options import RunOptions
 
 ANCHORS = {
     'oil_pipeline_1': (160.0, -114.0, -68.0),
@@ -79,3 +89,134 @@ def domain_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     with DomainLease() as domain:
         monkeypatch.setenv('ROS_DOMAIN_ID', str(domain))
         yield domain
+
+
+class Probe:
+    """A node of its own context that hears the contract and waits for conditions, not for time."""
+
+    def __init__(self, name: str = 'probe', namespace: str = 'auv') -> None:
+        from rclpy.context import Context
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.node import Node
+
+        self.context = Context()
+        self.context.init()
+        self.node = Node(name, namespace=namespace, context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.heard: dict[str, list[Any]] = {}
+
+    def listen(self, *names: str, deep: bool = False) -> None:
+        """Subscribe to topics of the contract; `deep` misses none."""
+        from oceangym_core.nodes.kit import message_type
+        from oceangym_core.nodes.qos import reader_qos, recorder_qos
+        from oceangym_core.streams import stream
+
+        for name in names:
+            s = stream(name)
+            messages = self.heard.setdefault(name, [])
+            qos = (recorder_qos if deep else reader_qos)(s.delivery)
+            self.node.create_subscription(message_type(s.type), name, messages.append, qos)
+
+    def until(self, condition: Callable[[], Any], timeout: float = 60.0) -> Any:
+        deadline = time.monotonic() + timeout
+        while not (value := condition()):
+            assert time.monotonic() < deadline, 'the condition did not come true'
+            self.executor.spin_once(timeout_sec=0.05)
+        return value
+
+    def done(self, future: Any, timeout: float = 60.0) -> Any:
+        self.until(future.done, timeout)
+        return future.result()
+
+    def call(self, service_type: type, name: str, request: Any) -> Any:
+        client = self.node.create_client(service_type, name)
+        self.until(client.service_is_ready)
+        response = self.done(client.call_async(request))
+        self.node.destroy_client(client)
+        return response
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.try_shutdown()
+
+
+class Nodes:
+    """Processes of nodes, ended with the test."""
+
+    def __init__(self, directory: Path, domain: int) -> None:
+        self.directory = directory
+        self.environment = process_environment(os.environ, domain_id=domain)
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, spec: ProcessSpec, **parameters: Any) -> subprocess.Popen[bytes]:
+        spec = replace(spec, parameters={**spec.parameters, **parameters})
+        path = self.directory / f'{spec.name}.yaml'
+        path.write_text(yaml.safe_dump(parameter_file(spec)))
+        with (self.directory / f'{spec.name}.log').open('wb') as log:
+            process = subprocess.Popen(
+                command_line(spec, path), env=self.environment, stdout=log, stderr=log
+            )
+        self.running[spec.name] = process
+        return process
+
+    def log(self, name: str) -> str:
+        return (self.directory / f'{name}.log').read_text()
+
+    def close(self) -> None:
+        for process in self.running.values():
+            process.send_signal(signal.SIGINT)
+        for process in self.running.values():
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def node_specs(
+    options: RunOptions, directory: Path, world: Path, **kwargs: Any
+) -> dict[str, ProcessSpec]:
+    specs = process_specs(options, run_directory=directory, world=world, **kwargs)
+    return {spec.name: spec for spec in specs}
+
+
+@pytest.fixture(scope='module')
+def module_domain() -> Iterator[int]:
+    """A ROS domain for all the tests of a module."""
+    before = os.environ.pop('ROS_DOMAIN_ID', None)
+    with DomainLease() as domain:
+        os.environ['ROS_DOMAIN_ID'] = str(domain)
+        yield domain
+    os.environ.pop('ROS_DOMAIN_ID')
+    if before is not None:
+        os.environ['ROS_DOMAIN_ID'] = before
+
+
+@pytest.fixture(scope='module')
+def nodes(module_domain: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    running = Nodes(tmp_path_factory.mktemp('nodes'), module_domain)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def probe(module_domain: int) -> Iterator[Probe]:
+    node = Probe()
+    yield node
+    node.close()
+
+
+@pytest.fixture(scope='session')
+def make_specs() -> Callable[..., dict[str, ProcessSpec]]:
+    return node_specs
+
+
+@pytest.fixture(scope='session')
+def make_probe() -> type[Probe]:
+    return Probe

@@ -15,6 +15,8 @@ from oceangym_core.streams import Delivery
 
 # One maneuver of 30 s at 20 Hz is 600 samples, which lockstep sends in a fraction of a second.
 STREAM_DEPTH = 1000
+# The same at 10 Hz; a late joiner is handed what is kept, oldest first.
+NAVIGATION_DEPTH = 400
 EVENT_DEPTH = 100
 # A process that was killed is noticed after this long, whatever its interpreter was doing: the
 # middleware's own threads assert liveliness.
@@ -43,7 +45,7 @@ def publisher_qos(delivery: Delivery) -> QoSProfile:
         # Latched although nobody asks for old samples but the recorder: it would else miss those
         # published while the middleware is still connecting it.
         Delivery.SAMPLED: _profile(STREAM_DEPTH, latched=True),
-        Delivery.NAVIGATION: _profile(STREAM_DEPTH, latched=True),
+        Delivery.NAVIGATION: _profile(NAVIGATION_DEPTH, latched=True),
         Delivery.EVENT: _profile(EVENT_DEPTH, latched=True),
         Delivery.COMMAND: _profile(1),
         Delivery.CLOCK: _profile(STREAM_DEPTH, latched=True),

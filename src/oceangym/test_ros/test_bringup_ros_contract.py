@@ -1,0 +1,370 @@
+"""The contract of design section 5 on the embedded backend, in a process of its own."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from oceangym_core.contract import DIRECTIONS
+from oceangym_core.options import RunOptions
+from oceangym_core.streams import camera_streams, CONTRACT, Delivery, sonar_streams, Source
+
+pytestmark = pytest.mark.ros
+
+START = (144.0, -114.0, -63.0)
+IMAGES = [
+    *(camera_streams(d)[0].name for d in DIRECTIONS),
+    *(s.name for d in DIRECTIONS for s in sonar_streams(d)[:2]),
+]
+
+
+@pytest.fixture(scope='module')
+def backend(nodes, small_world, make_specs, make_probe):
+    """The running backend; its refusals before the first reset are looked at first."""
+    from oceangym_msgs.srv import Observe
+
+    options = RunOptions(agent='none', sensors='all', record='false')
+    specs = make_specs(options, nodes.directory, small_world)
+    nodes.start(specs['simulator'], image_size=48)
+    probe = make_probe('first')
+    observed = probe.call(Observe, 'sim/observe', Observe.Request())
+    refused = fly(probe, 'forward')
+    probe.close()
+    return {'observe': observed, 'maneuver': refused, 'nodes': nodes}
+
+
+def reset_request(**changes):
+    from geometry_msgs.msg import Point, Pose, Quaternion
+    from oceangym_msgs.srv import Reset
+
+    x, y, z = changes.pop('start', START)
+    request = Reset.Request(
+        start=Pose(position=Point(x=x, y=y, z=z), orientation=Quaternion(w=1.0)),
+        seed=0,
+        t_max=600.0,
+        t_interval=30.0,
+        profile='standard',
+        targets=['oil_pipeline_1'],
+    )
+    for name, value in changes.items():
+        setattr(request, name, value)
+    return request
+
+
+def reset(probe, **changes):
+    from oceangym_msgs.srv import Reset
+
+    return probe.call(Reset, 'sim/reset', reset_request(**changes))
+
+
+def send(probe, action, magnitude=math.nan):
+    """Send a maneuver and return its goal handle."""
+    from oceangym_msgs.action import Maneuver
+    from rclpy.action import ActionClient
+
+    client = ActionClient(probe.node, Maneuver, 'maneuver')
+    probe.until(client.server_is_ready)
+    handle = probe.done(client.send_goal_async(Maneuver.Goal(action=action, magnitude=magnitude)))
+    assert handle.accepted
+    return handle
+
+
+def fly(probe, action, magnitude=math.nan):
+    return probe.done(send(probe, action, magnitude).get_result_async()).result
+
+
+def stamp_ns(message) -> int:
+    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+
+
+def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
+    probe.until(lambda: probe.node.count_publishers('capabilities'))
+    topics = probe.until(
+        lambda: (
+            (names := dict(probe.node.get_topic_names_and_types())).get('/auv/sonar/down/fan')
+            and names
+        )
+    )
+    for stream in CONTRACT:
+        name = stream.absolute('auv')
+        if stream.source in (Source.BACKEND, Source.OPERATOR):
+            assert topics.get(name) == [stream.type], name
+    services = dict(probe.node.get_service_names_and_types())
+    assert services['/auv/sim/reset'] == ['oceangym_msgs/srv/Reset']
+    assert services['/auv/sim/observe'] == ['oceangym_msgs/srv/Observe']
+    assert services['/auv/maneuver/_action/send_goal'] == [
+        'oceangym_msgs/action/Maneuver_SendGoal'
+    ]
+
+
+def test_images_and_latched_topics_are_offered_reliable_and_kept(backend, probe):
+    from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+
+    probe.until(lambda: probe.node.count_publishers('sonar/down/fan'))
+    for stream in CONTRACT:
+        if stream.source is not Source.BACKEND:
+            continue
+        infos = probe.node.get_publishers_info_by_topic(stream.absolute('auv'))
+        assert len(infos) == 1, stream.name
+        assert infos[0].qos_profile.reliability is ReliabilityPolicy.RELIABLE, stream.name
+        if stream.delivery in (Delivery.FROZEN, Delivery.LATCHED, Delivery.NAVIGATION):
+            kept = infos[0].qos_profile.durability
+            assert kept is DurabilityPolicy.TRANSIENT_LOCAL, stream.name
+
+
+def test_nothing_flies_before_a_reset(backend):
+    from oceangym_msgs.action import Maneuver
+    from oceangym_msgs.srv import Observe
+
+    assert backend['observe'].error_code == Observe.Response.NOT_RESET
+    assert backend['maneuver'].error_code == Maneuver.Result.NOT_RESET
+    assert 'reset' in backend['maneuver'].error_msg
+
+
+def test_capabilities_name_what_is_published(backend, probe):
+    probe.listen('capabilities')
+    message = probe.until(lambda: probe.heard['capabilities'])[-1]
+    assert (message.backend, message.mode) == ('embedded', 'lockstep')
+    assert list(message.cameras) == list(message.sonars) == list(DIRECTIONS)
+    for name in ('odometry', 'imu', 'dvl', 'pressure', 'altitude', 'battery', 'truth/step'):
+        assert name in message.streams
+
+
+def test_a_late_joiner_gets_the_frozen_instant_whole(backend, probe, make_probe):
+    assert reset(probe).error_code == 0
+    assert fly(probe, 'hold').error_code == 0
+    late = make_probe('late')
+    names = [*IMAGES, *(f'camera/{d}/camera_info' for d in DIRECTIONS), 'odometry', 'altitude']
+    names += [f'camera/{d}/image_raw/compressed' for d in DIRECTIONS]
+    late.listen(*names, *(f'sonar/{d}/info' for d in DIRECTIONS), '/clock')
+    late.until(lambda: all(late.heard[name] for name in late.heard))
+    stamps = {name: stamp_ns(late.heard[name][-1]) for name in names}
+    assert set(stamps.values()) == {30_000_000_000}
+    clock = late.heard['/clock'][-1].clock
+    assert (clock.sec, clock.nanosec) == (30, 0)
+    late.close()
+
+
+def test_images_have_the_shapes_that_their_descriptions_say(backend, probe):
+    probe.listen(*IMAGES, 'camera/front/camera_info', 'sonar/front/info')
+    reset(probe)
+    probe.until(lambda: all(probe.heard.values()))
+    image = probe.heard['camera/front/image_raw'][-1]
+    assert (image.encoding, image.width, image.height, image.step) == ('rgb8', 48, 48, 144)
+    assert len(image.data) == 48 * 48 * 3
+    info = probe.heard['camera/front/camera_info'][-1]
+    # A square image with 90 degrees: f = width / 2.
+    assert info.k[0] == pytest.approx(24.0)
+    assert (info.width, info.header.frame_id) == (48, image.header.frame_id)
+    sonar = probe.heard['sonar/front/info'][-1]
+    polar = probe.heard['sonar/front/polar'][-1]
+    assert (polar.encoding, polar.width) == ('32FC1', len(sonar.azimuth))
+    rows = (sonar.range_max - sonar.range_min) / sonar.range_resolution
+    assert polar.height == round(rows)
+    assert len(polar.data) == polar.height * polar.width * 4
+    # Port is positive and comes first.
+    assert sonar.azimuth[0] == pytest.approx(-sonar.azimuth[-1])
+    assert sonar.azimuth[0] > 0
+    fan = probe.heard['sonar/front/fan'][-1]
+    assert fan.encoding == 'mono8'
+    assert len(fan.data) == fan.height * fan.width
+
+
+def test_every_frame_is_named_and_hangs_in_the_tree(backend, probe):
+    streams = [
+        s for s in CONTRACT if s.source is Source.BACKEND and s.name not in ('/clock', '/tf')
+    ]
+    probe.listen(*(s.name for s in streams), '/tf')
+    reset(probe)
+    assert fly(probe, 'rotate_left').error_code == 0
+    headed = [s.name for s in streams if s.type.split('/')[-1] not in NO_HEADER]
+    quiet = {'truth/collisions'}
+    probe.until(lambda: all(probe.heard[n] for n in {*headed, '/tf', '/tf_static'} - quiet))
+    parents = {
+        t.child_frame_id: t.header.frame_id
+        for name in ('/tf', '/tf_static', 'truth/tf')
+        for message in probe.heard[name]
+        for t in message.transforms
+    }
+    assert parents['base_link'] == 'odom'
+    assert parents['odom'] == 'map'
+    outside_truth = {
+        t.header.frame_id
+        for name in ('/tf', '/tf_static')
+        for message in probe.heard[name]
+        for t in message.transforms
+    }
+    assert 'map' not in outside_truth
+    for name in set(headed) - quiet:
+        frame = probe.heard[name][-1].header.frame_id
+        assert frame, name
+        while frame != 'map':
+            assert frame in parents, f'{name}: frame {frame} leads nowhere'
+            frame = parents[frame]
+
+
+NO_HEADER = ('TFMessage', 'String', 'Clock', 'MarkerArray')
+
+
+def test_rates_are_those_of_simulation_time_and_stamps_those_of_the_clock(backend, probe):
+    # Samples of earlier episodes are kept for late joiners: what counts is the set of stamps. That
+    # none is lost is shown by the counts of a recorded bag.
+    rates = {'imu': 20, 'odometry': 10, 'dvl': 5, 'pressure': 5, 'altitude': 5, 'battery': 1}
+    probe.listen(*rates, '/clock', deep=True)
+    reset(probe)
+    assert fly(probe, 'forward', 10.0).error_code == 0
+    last = 30_000_000_000
+    probe.until(
+        lambda: all(m and stamp_ns(m[-1]) == last for n, m in probe.heard.items() if n in rates)
+    )
+    ticks = {round(i * 5e7) for i in range(601)}
+    for name, rate in rates.items():
+        due = {round(i * 1e9 / rate) for i in range(1, 30 * rate + 1)}
+        stamps = {stamp_ns(m) for m in probe.heard[name]}
+        assert due <= stamps, name
+        assert stamps <= ticks, name
+    clock = {c.clock.sec * 10**9 + c.clock.nanosec for c in probe.heard['/clock']}
+    assert ticks <= clock
+
+
+def test_time_stands_still_without_a_maneuver_while_the_clock_repeats(backend, probe):
+    reset(probe)
+    probe.listen('/clock', 'odometry')
+    clock, odometry = probe.heard['/clock'], probe.heard['odometry']
+    probe.until(lambda: odometry and clock and stamp_ns(odometry[-1]) == 0)
+    del clock[:], odometry[:]
+    probe.until(lambda: len(clock) >= 5)
+    assert {(c.clock.sec, c.clock.nanosec) for c in clock} == {(0, 0)}
+    assert odometry == []
+
+
+def test_observe_publishes_the_instant_again(backend, probe):
+    from oceangym_msgs.srv import Observe
+
+    reset(probe)
+    fly(probe, 'down', 1.0)
+    probe.listen('camera/up/image_raw', 'odometry')
+    probe.until(lambda: probe.heard['camera/up/image_raw'] and probe.heard['odometry'])
+    before = len(probe.heard['camera/up/image_raw'])
+    response = probe.call(Observe, 'sim/observe', Observe.Request())
+    assert (response.error_code, response.step, response.stamp.sec) == (0, 1, 30)
+    probe.until(lambda: len(probe.heard['camera/up/image_raw']) > before)
+    first, again = probe.heard['camera/up/image_raw'][-2:]
+    assert bytes(first.data) == bytes(again.data)
+    assert stamp_ns(again) == 30_000_000_000
+
+
+@pytest.mark.parametrize(
+    ('name', 'change'),
+    [
+        ('BAD_START', {'start': (144.0, -114.0, -72.0)}),
+        ('BAD_START', {'start': (9000.0, 0.0, -5.0)}),
+        ('BAD_START', {'start': (math.nan, 0.0, -5.0)}),
+        ('UNKNOWN_PROFILE', {'profile': 'hardest'}),
+        ('UNKNOWN_TARGET', {'targets': ['atlantis']}),
+        ('BAD_TIME', {'t_max': 0.0}),
+        ('BAD_TIME', {'t_interval': math.nan}),
+    ],
+)
+def test_every_refusal_of_a_reset(backend, probe, name, change):
+    from oceangym_msgs.srv import Reset
+
+    response = reset(probe, **change)
+    assert response.error_code == getattr(Reset.Response, name)
+    assert response.error_msg
+
+
+def test_every_refusal_of_a_maneuver(backend, probe):
+    from oceangym_msgs.action import Maneuver
+    from oceangym_msgs.srv import Reset
+
+    codes = Maneuver.Result
+    reset(probe)
+    assert fly(probe, 'sideways').error_code == codes.UNKNOWN_ACTION
+    assert fly(probe, 'stop').error_code == codes.UNKNOWN_ACTION
+    assert fly(probe, 'forward', -1.0).error_code == codes.BAD_MAGNITUDE
+    assert fly(probe, 'forward', math.inf).error_code == codes.BAD_MAGNITUDE
+
+    reset(probe, t_interval=80000.0, t_max=80000.0)
+    running = send(probe, 'hold')
+    assert fly(probe, 'forward').error_code == codes.BUSY
+    assert reset(probe).error_code == Reset.Response.BUSY
+    probe.done(running.cancel_goal_async())
+    result = probe.done(running.get_result_async()).result
+    assert (result.error_code, result.end_reason) == (codes.PREEMPTED, 'preempted')
+
+    reset(probe, t_max=20.0)
+    last = fly(probe, 'forward')
+    assert (last.error_code, last.end_reason, last.t_end.sec) == (0, 'time', 20)
+    assert fly(probe, 'forward').error_code == codes.TIME_IS_UP
+
+    # 12 m below the surface-side bound of a volume that ends above the vehicle.
+    from geometry_msgs.msg import Point
+
+    reset(
+        probe,
+        lower=Point(x=100.0, y=-200.0, z=-69.0),
+        upper=Point(x=200.0, y=0.0, z=-61.0),
+    )
+    out = fly(probe, 'up', 20.0)
+    assert (out.error_code, out.end_reason) == (0, 'bounds')
+    assert fly(probe, 'hold').error_code == codes.OUT_OF_BOUNDS
+
+
+def test_a_maneuver_flies_what_it_says_and_reports_progress(backend, probe):
+    from oceangym_msgs.action import Maneuver
+    from rclpy.action import ActionClient
+
+    reset(probe)
+    probe.listen('truth/odometry', 'truth/step')
+    client = ActionClient(probe.node, Maneuver, 'maneuver')
+    probe.until(client.server_is_ready)
+    progress = []
+    handle = probe.done(
+        client.send_goal_async(
+            Maneuver.Goal(action='forward', magnitude=11.0),
+            feedback_callback=lambda m: progress.append(m.feedback.progress),
+        )
+    )
+    result = probe.done(handle.get_result_async()).result
+    assert result.applied == pytest.approx(11.0, abs=0.3)
+    assert (result.end_reason, result.saturated, result.step) == ('completed', False, 1)
+    assert progress == sorted(progress)
+    assert progress
+    steps = probe.until(lambda: [s for s in probe.heard['truth/step'] if s.requested == 11.0])
+    moved = steps[-1].pose.position.x - START[0]
+    assert moved == pytest.approx(result.applied, abs=0.3)
+    saturated = fly(probe, 'forward', 500.0)
+    assert saturated.saturated
+    assert saturated.applied < 30.0
+
+
+def test_velocity_commands_are_refused_in_lockstep(backend, probe):
+    from geometry_msgs.msg import TwistStamped
+
+    from oceangym_core.nodes.qos import publisher_qos
+
+    reset(probe)
+    publisher = probe.node.create_publisher(
+        TwistStamped, 'cmd_vel', publisher_qos(Delivery.COMMAND)
+    )
+    probe.until(publisher.get_subscription_count)
+    publisher.publish(TwistStamped())
+    probe.until(
+        lambda: re.search('cmd_vel is refused in lockstep', backend['nodes'].log('simulator'))
+    )
+
+
+def test_the_same_seed_gives_the_same_images_another_gives_others(backend, probe):
+    probe.listen('truth/step')
+    hashes = []
+    for seed in (5, 5, 6):
+        probe.heard['truth/step'].clear()
+        reset(probe, seed=seed)
+        step = probe.until(lambda: [s for s in probe.heard['truth/step'] if s.step == 0])[-1]
+        hashes.append(dict(zip(step.stream_names, step.stream_hashes)))
+    assert hashes[0] == hashes[1]
+    assert len(hashes[0]) == 12
+    assert all(hashes[0][name] != hashes[2][name] for name in hashes[0])
