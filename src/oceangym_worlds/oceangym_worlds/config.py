@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+import itertools
+import math
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, Literal
 
@@ -18,6 +21,8 @@ Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]{0,63}$')]
 Point2 = tuple[Finite, Finite]
 Point3 = tuple[Finite, Finite, Finite]
 
+MAX_EXTENT_M = 3000.0
+MAX_NODES = 2_000_000
 MAX_CONFIG_BYTES = 1_000_000
 _MAX_EXTENDS = 8
 
@@ -38,6 +43,8 @@ class BoundsConfig(Strict):
     def _ordered(self) -> BoundsConfig:
         if any(a >= b for a, b in zip(self.min, self.max, strict=True)):
             raise ValueError(f'min {list(self.min)} must be below max {list(self.max)}')
+        if max(b - a for a, b in zip(self.min[:2], self.max[:2], strict=True)) > MAX_EXTENT_M:
+            raise ValueError(f'a world is at most {MAX_EXTENT_M:g} m across')
         return self
 
 
@@ -45,7 +52,13 @@ class CanyonConfig(Strict):
     """A valley; each point is x, y, floor z, half width of the floor [m]."""
 
     wall_width_m: Positive
-    points: list[tuple[Finite, Finite, Finite, Positive]] = Field(min_length=2)
+    points: list[tuple[Finite, Finite, Finite, Positive]] = Field(min_length=2, max_length=100)
+
+    @model_validator(mode='after')
+    def _distinct(self) -> CanyonConfig:
+        if any(math.dist(a[:2], b[:2]) < 1.0 for a, b in itertools.pairwise(self.points)):
+            raise ValueError('points that follow each other must be at least 1 m apart')
+        return self
 
 
 class ScarpConfig(Strict):
@@ -53,19 +66,28 @@ class ScarpConfig(Strict):
 
     start: Point2
     end: Point2
-    height_m: Finite
+    height_m: Annotated[float, Field(ge=-100.0, le=100.0)]
     width_m: Positive
     reach_m: Positive
+
+    @model_validator(mode='after')
+    def _long_enough(self) -> ScarpConfig:
+        if math.dist(self.start, self.end) < 5.0:
+            raise ValueError('start and end must be at least 5 m apart')
+        if self.reach_m <= self.width_m:
+            raise ValueError('reach_m must be more than width_m')
+        return self
 
 
 class TerrainConfig(Strict):
     """The seabed."""
 
     spacing_m: Annotated[float, Field(ge=1.0, le=10.0)] = 2.0
+    shallowest_m: Annotated[float, Field(ge=-1e4, le=-1.0)] = -24.0
     margin_m: Annotated[float, Field(ge=0.0, le=200.0)] = 60.0
     dune_height_m: Annotated[float, Field(ge=0.0, le=1.5)] = 1.1
     dune_wavelength_m: Annotated[float, Field(ge=15.0, le=100.0)] = 34.0
-    control_points: list[Point3] = Field(min_length=4)
+    control_points: list[Point3] = Field(min_length=4, max_length=500)
     canyons: list[CanyonConfig] = []
     scarps: list[ScarpConfig] = []
 
@@ -190,6 +212,38 @@ class WorldConfig(Strict):
     scatter: list[ScatterConfig] = []
 
     @model_validator(mode='after')
+    def _inside(self) -> WorldConfig:
+        low, high, terrain = self.bounds.min, self.bounds.max, self.terrain
+        places: list[tuple[str, Sequence[float]]] = [
+            *((f'anchor {a.name!r}', a.point) for a in self.anchors),
+            *((f'start {s.name!r}', s.position) for s in self.starts),
+            *((f'prop {p.name!r}', p.position) for p in self.props if p.position is not None),
+        ]
+        for what, point in places:
+            if any(not a <= v <= b for v, a, b in zip(point, low, high, strict=False)):
+                raise ValueError(
+                    f'{what} at {list(point)} lies outside the bounds {list(low)} to {list(high)}'
+                )
+        for anchor in self.anchors:
+            if anchor.point[2] > terrain.shallowest_m:
+                raise ValueError(
+                    f'anchor {anchor.name!r}: the seabed ends at terrain.shallowest_m '
+                    f'{terrain.shallowest_m:g}, below its z {anchor.point[2]:g}'
+                )
+        if low[2] + 1.0 > terrain.shallowest_m:
+            raise ValueError('terrain.shallowest_m must be above the lower bound by at least 1 m')
+        nodes = math.prod(
+            (b - a + 2 * terrain.margin_m) / terrain.spacing_m + 1
+            for a, b in zip(low[:2], high[:2], strict=True)
+        )
+        if nodes > MAX_NODES:
+            raise ValueError(
+                f'{nodes:.0f} nodes of terrain are more than {MAX_NODES}; '
+                'raise terrain.spacing_m or narrow the bounds'
+            )
+        return self
+
+    @model_validator(mode='after')
     def _consistent(self) -> WorldConfig:
         anchors = [a.name for a in self.anchors]
         props = [p.name for p in self.props]
@@ -244,7 +298,8 @@ def _shipped(name: str) -> Path:
 
 def _merged(path: Path, depth: int) -> dict[str, Any]:
     data = _read(path)
-    for prop in data.get('props') or []:
+    props = data.get('props')
+    for prop in props if isinstance(props, list) else []:
         if isinstance(prop, dict) and isinstance(prop.get('mesh'), str):
             prop['mesh'] = str((path.parent / prop['mesh']).resolve())
     if 'extends' not in data:
@@ -287,7 +342,7 @@ def _explained(path: Path, error: ValidationError) -> OceanGymError:
     # An unknown key explains a missing one: it comes first.
     errors = sorted(error.errors(), key=lambda e: e['type'] != 'extra_forbidden')
     first = errors[0]
-    where = [part for part in first['loc'] if not (isinstance(part, str) and '[' in part)]
+    where = [part for part in first['loc'] if not _is_internal(part)]
     key = '.'.join(str(part) for part in where)
     if first['type'] == 'extra_forbidden':
         allowed = _allowed_keys(WorldConfig, where[:-1])
@@ -295,7 +350,13 @@ def _explained(path: Path, error: ValidationError) -> OceanGymError:
         return OceanGymError(f'{path}: {key}: {problem}')
     value = first.get('input')
     given = '' if first['type'] in ('missing', 'value_error') else f' (given: {value!r:.80})'
-    return OceanGymError(f'{path}: {key or "world"}: {first["msg"]}{given}')
+    message = first['msg'].removeprefix('Value error, ')
+    return OceanGymError(f'{path}: {key or "world"}: {message}{given}')
+
+
+def _is_internal(part: Any) -> bool:
+    """Return whether part of a location names a branch of a union and not a key."""
+    return isinstance(part, str) and ('[' in part or '-' in part)
 
 
 def _allowed_keys(schema: type[BaseModel], where: list[Any]) -> list[str]:

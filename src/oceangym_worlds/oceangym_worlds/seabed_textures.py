@@ -103,12 +103,14 @@ def _rippled_sand(seed: int, size: int) -> Field:
     # 22 ripples a tile: 0.32 m apart, crests sharper than troughs.
     phase = 22.0 * v + bend
     wave = 0.5 + 0.5 * np.cos(2 * np.pi * phase + 0.6 * np.sin(2 * np.pi * phase))
-    wave = (wave**1.4 * (0.6 + 0.8 * fbm(seed, size, 4, 3, 0.5, 'worn'))).astype(np.float32)
-    image = _mix(_colour(size, (160, 142, 108)), (202, 186, 148), smoothstep(0.1, 0.9, wave))
-    image *= _relief(0.045 * wave + 0.02 * fbm(seed, size, 24, 3, 0.5, 'fine'), tile, 0.5)[
+    crests: Field = (wave**1.4 * (0.6 + 0.8 * fbm(seed, size, 4, 3, 0.5, 'worn'))).astype(
+        np.float32
+    )
+    image = _mix(_colour(size, (160, 142, 108)), (202, 186, 148), smoothstep(0.1, 0.9, crests))
+    image *= _relief(0.045 * crests + 0.02 * fbm(seed, size, 24, 3, 0.5, 'fine'), tile, 0.5)[
         ..., None
     ]
-    coarse = smoothstep(0.35, 0.05, wave) * smoothstep(
+    coarse = smoothstep(0.35, 0.05, crests) * smoothstep(
         0.35, 0.8, fbm(seed, size, 70, 2, 0.6, 'lag')
     )
     image = _mix(image, (118, 105, 82), coarse * 0.6)

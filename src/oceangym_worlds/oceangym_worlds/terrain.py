@@ -23,8 +23,6 @@ from oceangym_worlds.relief import (
 
 Array = NDArray[np.float64]
 
-FLOOR_Z = -99.6  # m; nothing of the seabed lies below the operating volume (z = -100)
-CEILING_Z = -24.0  # m; no shoal comes nearer to the surface
 REPOSE_SLOPE = math.tan(math.radians(42.5))  # steepest difference between neighbours that is left
 
 
@@ -37,6 +35,7 @@ class TerrainPlan:
         spacing: Grid step [m].
         control: (N, 3) points that the large-scale relief passes through.
         pads: Level places, in order of precedence (the first ones win where two meet).
+        floor, ceiling: Range of the seabed's height [m].
         route: (N, 2) line along which dunes and rock are subdued, so that a pipe can lie there.
     """
 
@@ -49,6 +48,8 @@ class TerrainPlan:
     scarps: tuple[Scarp, ...] = ()
     gullies: tuple[Gully, ...] = ()
     route: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    floor: float = -99.6
+    ceiling: float = -24.0
     dune_height: float = 1.0
     dune_wavelength: float = 34.0
 
@@ -137,7 +138,7 @@ def build_seabed(plan: TerrainPlan, seed: int) -> Seabed:
     pads = _settle(plan.pads, z, plan)
     z = _limit_slope(_level(z, pads, x, y), pads, x, y, plan.spacing)
     # No flat disc is left under a prop; at 6 cm the steepest pad gains about two degrees.
-    z = _soft_range(z + 0.06 * Noise.of(seed, 'settled').at(x, y, 9.0) * (1.0 - calm))
+    z = _soft_range(z + 0.06 * Noise.of(seed, 'settled').at(x, y, 9.0) * (1.0 - calm), plan)
     # Heights to 0.1 mm and fields to 1e-6: a last-bit difference between two machines' libraries
     # then does not move the boundary between two materials.
     heightfield = Heightfield(
@@ -195,7 +196,7 @@ def _relief(plan: TerrainPlan, seed: int, x: Array, y: Array, calm: Array) -> Ar
         z = z + scarp.offset(x + warp_x, y + warp_y)
     for gully in plan.gullies:
         z = z + gully.offset(x, y) * calm
-    return _soft_range(z)
+    return _soft_range(z, plan)
 
 
 def _rock_relief(seed: int, x: Array, y: Array, z: Array, rock: Array, calm: Array) -> Array:
@@ -281,7 +282,7 @@ def _limit_slope(z: Array, pads: tuple[Pad, ...], x: Array, y: Array, spacing: f
     return z
 
 
-def _soft_range(z: Array) -> Array:
-    """Keep heights within the floor and the ceiling with rounded shoulders of about half a metre."""
-    z = FLOOR_Z + np.logaddexp(0.0, (z - FLOOR_Z) / 0.4) * 0.4
-    return np.asarray(CEILING_Z - np.logaddexp(0.0, (CEILING_Z - z) / 0.6) * 0.6)
+def _soft_range(z: Array, plan: TerrainPlan) -> Array:
+    """Keep heights between floor and ceiling with rounded shoulders of about half a metre."""
+    z = plan.floor + np.logaddexp(0.0, (z - plan.floor) / 0.4) * 0.4
+    return np.asarray(plan.ceiling - np.logaddexp(0.0, (plan.ceiling - z) / 0.6) * 0.6)

@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 import pytest
 import trimesh
+import yaml
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
@@ -18,6 +19,7 @@ from oceangym_core.world import load_visual_mesh, load_world
 from oceangym_worlds import generate as generator
 from oceangym_worlds.catalogue import build_model
 from oceangym_worlds.config import load_world_config
+from oceangym_worlds.layout import plan_layout
 from oceangym_worlds.model import write_model
 from oceangym_worlds.pipe_route import trace
 from oceangym_worlds.relief import distance_to_line
@@ -327,6 +329,10 @@ def test_the_shipped_world_needs_no_generation(tmp_path: Path) -> None:
         ('yaw_deg: 30', 'yaw_deg: 30, material: stel', ['stel', "Did you mean 'steel'"]),
         ('yaw_deg: 30', 'yaw_deg: 30, scale: 1000', ['crate.glb', 'scale']),
         ('yaw_deg: 30', 'yaw_deg: 30, colour: reddish', ['crate_1', 'reddish']),
+        ('point: [10, 20, -41]', 'point: [90, 20, -41]', ['crate_1', 'outside the bounds']),
+        ('point: [10, 20, -41]', 'point: [10, 20, -4]', ['crate_1', 'shallowest_m']),
+        ('margin_m: 20', 'margin: 20', ['terrain.margin', "Did you mean 'margin_m'"]),
+        ('props:', 'pipeline: {route: [crate_2, crate_1]}\nprops:', ['pipeline.route', 'crate_1']),
         ('name: pool', 'name: [', ['not well-formed YAML']),
         ('name: pool', 'extends: pond', ['pond', 'ocean']),
         ('name: pool', 'extends: pool.yaml', ['pool.yaml']),
@@ -342,6 +348,30 @@ def test_mistakes_name_file_and_key(
         generator.ensure_world(str(path), 0, tmp_path / 'cache')
     for words in expected:
         assert words in str(caught.value)
+
+
+def test_mutated_worlds_are_laid_out_or_refused(tmp_path: Path) -> None:
+    """Wrong types, signs, sizes and missing keys anywhere in the shipped YAML."""
+    text = (assets_root() / 'config' / 'worlds' / 'ocean.yaml').read_text(encoding='utf-8')
+    rng = np.random.Generator(np.random.Philox(key=9))
+    path = tmp_path / 'mutated.yaml'
+    refused = 0
+    for _ in range(40):
+        data = yaml.safe_load(text)
+        node, key = data, rng.choice(list(data))
+        while isinstance(node[key], (dict, list)) and len(node[key]) and rng.random() < 0.85:
+            node = node[key]
+            keys = list(node) if isinstance(node, dict) else range(len(node))
+            key = list(keys)[rng.integers(len(keys))]
+        node[key] = [None, 'x', -5, 9e4, 0, math.nan, [node[key]], {'a': 1}][rng.integers(8)]
+        path.write_text(yaml.safe_dump(data), encoding='utf-8')
+        try:
+            layout = plan_layout(load_world_config(path), 0)
+            assert np.isfinite(layout.terrain.control).all()
+        except OceanGymError as error:
+            refused += 1
+            assert str(error)
+    assert refused > 10
 
 
 @pytest.mark.parametrize('content', [b'', b'\xff\xfe\x00', b'[1, 2]', b'a: &x [*x]', b'1: 2'])
