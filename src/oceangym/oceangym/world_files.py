@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import os
 from pathlib import Path
+import sys
 
 from oceangym_core.options import RunOptions
 from oceangym_core.tasks import TaskRegistry
 from oceangym_worlds.generate import ensure_world
+
+
+def say(message: str) -> None:
+    """Tell a person at the terminal."""
+    print(message, file=sys.stderr, flush=True)
 
 
 def cache_directory() -> Path:
@@ -16,11 +23,15 @@ def cache_directory() -> Path:
     return Path(base).expanduser() / 'oceangym' / 'worlds'
 
 
-def world_file(options: RunOptions) -> Path:
+def world_file(options: RunOptions, report: Callable[[str], None] = say) -> Path:
     """Return the SDF file of the options' task and world seed, generated on first use.
+
+    Args:
+        options: Of the run.
+        report: Told when a world has to be generated, which takes a while.
 
     Raises:
         OceanGymError: The world is unknown or cannot be generated.
     """
     task = TaskRegistry.load(options.config_dirs).get(options.task)
-    return ensure_world(task.world, options.world_seed, cache_directory())
+    return ensure_world(task.world_source, options.world_seed, cache_directory(), report=report)

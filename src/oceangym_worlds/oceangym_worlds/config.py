@@ -8,11 +8,11 @@ import math
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator, ValidationError
-import yaml
+from pydantic import BaseModel, ConfigDict, Field, model_validator, PrivateAttr, ValidationError
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.text_files import read_yaml
 from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB
 
 Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e5, le=1e5)]
@@ -23,7 +23,7 @@ Point3 = tuple[Finite, Finite, Finite]
 
 MAX_EXTENT_M = 3000.0
 MAX_NODES = 2_000_000
-MAX_CONFIG_BYTES = 1_000_000
+MESH_SUFFIXES = ('.glb', '.gltf', '.obj', '.ply', '.stl')
 _MAX_EXTENDS = 8
 
 
@@ -211,6 +211,13 @@ class WorldConfig(Strict):
     pipeline: PipelineConfig | None = None
     scatter: list[ScatterConfig] = []
 
+    _path: Path | None = PrivateAttr(default=None)
+
+    @property
+    def path(self) -> Path | None:
+        """The file it was read from."""
+        return self._path
+
     @model_validator(mode='after')
     def _inside(self) -> WorldConfig:
         low, high, terrain = self.bounds.min, self.bounds.max, self.terrain
@@ -256,6 +263,14 @@ class WorldConfig(Strict):
                 raise ValueError(
                     str(unknown_name(f'anchor of prop {prop.name}', prop.anchor, anchors))
                 )
+        labels = {a.name: a.label for a in self.anchors}
+        for prop in self.props:
+            if prop.label and prop.anchor is not None and prop.label != labels[prop.anchor]:
+                raise ValueError(
+                    f'label of prop {prop.name!r} is {prop.label!r}, but the label of its anchor '
+                    f'{prop.anchor!r} is {labels[prop.anchor]!r}: reports name the latter; '
+                    'make them the same'
+                )
         for anchor in self.anchors:
             for instance in anchor.instances:
                 if instance not in props:
@@ -283,9 +298,12 @@ def load_world_config(source: str | Path) -> WorldConfig:
         path = _shipped(str(source))
     merged = _merged(path, 0)
     try:
-        return WorldConfig.model_validate(merged)
+        config = WorldConfig.model_validate(merged)
     except ValidationError as error:
-        raise _explained(path, error) from None
+        raise _explained(path, merged, error) from None
+    # Filled in after validation: the file cannot know its own place.
+    config._path = path
+    return config
 
 
 def _shipped(name: str) -> Path:
@@ -301,7 +319,7 @@ def _merged(path: Path, depth: int) -> dict[str, Any]:
     props = data.get('props')
     for prop in props if isinstance(props, list) else []:
         if isinstance(prop, dict) and isinstance(prop.get('mesh'), str):
-            prop['mesh'] = str((path.parent / prop['mesh']).resolve())
+            prop['mesh'] = str(_mesh_file(path, str(prop.get('name')), prop['mesh']))
     if 'extends' not in data:
         return data
     if depth >= _MAX_EXTENDS:
@@ -323,27 +341,34 @@ def _merged(path: Path, depth: int) -> dict[str, Any]:
     return base
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _mesh_file(path: Path, prop: str, name: str) -> Path:
+    """Return a prop's mesh file, named relative to the world's file."""
+    mesh = path.parent / name
     try:
-        if path.stat().st_size > MAX_CONFIG_BYTES:
-            raise OceanGymError(f'{path}: larger than {MAX_CONFIG_BYTES} bytes; is it a world?')
-        data = yaml.safe_load(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise OceanGymError(f'cannot read {path}: {error.strerror or error}') from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
-        reason = ' '.join(str(error).split())
-        raise OceanGymError(f'{path}: not well-formed YAML: {reason}') from error
+        found = mesh.is_file()
+        near = [p.name for p in mesh.parent.iterdir()] if mesh.parent.is_dir() else []
+    except (OSError, ValueError) as error:
+        raise OceanGymError(f'{path}: mesh of prop {prop!r}: {name[:80]!r}: {error}') from error
+    if not found:
+        meshes = [n for n in near if n.endswith(MESH_SUFFIXES)]
+        problem = unknown_name('file', name[:200], meshes, hint=f'Looked for it in {mesh.parent}.')
+        raise OceanGymError(f'{path}: mesh of prop {prop!r}: {problem}')
+    return mesh.resolve()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    data = read_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise OceanGymError(f'{path}: a world is a mapping of keys, not {type(data).__name__}')
     return data
 
 
-def _explained(path: Path, error: ValidationError) -> OceanGymError:
+def _explained(path: Path, data: dict[str, Any], error: ValidationError) -> OceanGymError:
     # An unknown key explains a missing one: it comes first.
     errors = sorted(error.errors(), key=lambda e: e['type'] != 'extra_forbidden')
     first = errors[0]
     where = [part for part in first['loc'] if not _is_internal(part)]
-    key = '.'.join(str(part) for part in where)
+    key = _key(data, where)
     if first['type'] == 'extra_forbidden':
         allowed = _allowed_keys(WorldConfig, where[:-1])
         problem = str(unknown_name('key', where[-1], allowed))
@@ -351,7 +376,20 @@ def _explained(path: Path, error: ValidationError) -> OceanGymError:
     value = first.get('input')
     given = '' if first['type'] in ('missing', 'value_error') else f' (given: {value!r:.80})'
     message = first['msg'].removeprefix('Value error, ')
-    return OceanGymError(f'{path}: {key or "world"}: {message}{given}')
+    return OceanGymError(f'{path}: {key + ": " if key else ""}{message}{given}')
+
+
+def _key(data: Any, where: list[Any]) -> str:
+    """Return a place as a person finds it: the entries of lists by name where they have one."""
+    words = []
+    for part in where:
+        try:
+            data = data[part]
+        except (LookupError, TypeError):
+            data = None
+        named = isinstance(part, int) and isinstance(data, dict) and data.get('name')
+        words.append(str(named or part)[:80])
+    return '.'.join(words)
 
 
 def _is_internal(part: Any) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+import functools
 import hashlib
 import json
 import math
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
+from oceangym_core.provenance import files_sha256
 from oceangym_worlds.catalogue import build_model, CATALOGUE, unknown_model
 from oceangym_worlds.config import load_world_config, WorldConfig
 from oceangym_worlds.layout import Layout, PlacedAnchor, PlacedProp, plan_layout
@@ -30,8 +33,6 @@ from oceangym_worlds.seabed_model import write_seabed
 from oceangym_worlds.terrain import build_seabed, Seabed
 from oceangym_worlds.user_props import build_user_prop
 
-# Part of the cache's key: raise it when the same YAML and seed give another world.
-GENERATOR_VERSION = 1
 SHIPPED_SEED = 0
 
 
@@ -60,8 +61,16 @@ def generate(config: WorldConfig, world_seed: int) -> GeneratedWorld:
     """Generate a world; the same configuration and seed give the same world.
 
     Raises:
-        OceanGymError: The configuration names an unknown model or cannot be laid out.
+        OceanGymError: The configuration names an unknown model, has a mesh that is not one, or cannot
+            be laid out; the message names the file it was read from.
     """
+    try:
+        return _generate(config, world_seed)
+    except OceanGymError as error:
+        raise OceanGymError(f'{config.path or config.name}: {error}') from error
+
+
+def _generate(config: WorldConfig, world_seed: int) -> GeneratedWorld:
     for name in [p.model for p in config.props] + [m for s in config.scatter for m in s.models]:
         if name is not None and name not in CATALOGUE:
             raise unknown_model(name)
@@ -136,20 +145,34 @@ def write_world(world: GeneratedWorld, output: Path, *, shared: bool = True) -> 
     return path
 
 
-def ensure_world(name: str, world_seed: int, cache_dir: Path) -> Path:
+def ensure_world(
+    name: str,
+    world_seed: int,
+    cache_dir: Path,
+    *,
+    report: Callable[[str], None] = lambda message: None,
+) -> Path:
     """Return the SDF file of a world for a seed, generated into the cache if it is not shipped.
 
     The cached directory holds the world file, its terrain, its pipeline and the user's props; the
     other models are those shipped. It appears under its final name only when complete.
 
     Args:
-        name: Of a shipped world, or the path of a YAML file.
+        name: Of a shipped world, or the path of a YAML file, or of an SDF file, which is returned.
         world_seed: 0 is the released layout.
         cache_dir: Where generated worlds are kept.
+        report: Told before a world is generated.
 
     Raises:
         OceanGymError: The world is unknown or its YAML has a mistake.
     """
+    if name.endswith('.sdf'):
+        if world_seed != SHIPPED_SEED:
+            raise OceanGymError(
+                f'world {name} is an SDF file, which has one layout: leave world_seed:= out, or name '
+                'a YAML file, from which a layout can be generated'
+            )
+        return Path(name)
     config = load_world_config(name)
     shipped = assets_root() / 'worlds' / config.name / f'{config.name}.sdf'
     if world_seed == SHIPPED_SEED and not name.endswith(('.yaml', '.yml')) and shipped.is_file():
@@ -158,6 +181,9 @@ def ensure_world(name: str, world_seed: int, cache_dir: Path) -> Path:
     path = folder / 'worlds' / config.name / f'{config.name}.sdf'
     if path.is_file():
         return path
+    report(
+        f'generating world {config.name} for world_seed {world_seed}, once; it is kept in {cache_dir}'
+    )
     world = generate(config, world_seed)
     try:
         cache_dir.mkdir(parents=True, exist_ok=True)
@@ -180,8 +206,8 @@ def ensure_world(name: str, world_seed: int, cache_dir: Path) -> Path:
 
 
 def _digest(config: WorldConfig) -> str:
-    """Return a short name of all that a world depends on: its values and the user's files."""
-    state = hashlib.sha256(str(GENERATOR_VERSION).encode())
+    """Return a short name of all that a world depends on: values, the user's files, the generator."""
+    state = hashlib.sha256(_generator_digest().encode())
     state.update(
         json.dumps(config.model_dump(mode='json', by_alias=True), sort_keys=True).encode()
     )
@@ -189,6 +215,14 @@ def _digest(config: WorldConfig) -> str:
         if prop.mesh is not None and Path(prop.mesh).is_file():
             state.update(Path(prop.mesh).read_bytes())
     return state.hexdigest()[:12]
+
+
+@functools.lru_cache(maxsize=1)
+def _generator_digest() -> str:
+    """Return the digest of the generator's own source: another version gives other worlds."""
+    package = Path(__file__).parent
+    sources = package.rglob('*.py')
+    return files_sha256((path.relative_to(package).as_posix(), path) for path in sources)
 
 
 def _standing(placed: PlacedProp, seabed: Seabed) -> Pose:

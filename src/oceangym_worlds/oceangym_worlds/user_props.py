@@ -12,14 +12,13 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
-from oceangym_worlds.config import PropConfig
+from oceangym_worlds.config import MESH_SUFFIXES, PropConfig
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
 
 Array = NDArray[np.float64]
 
 MAX_MESH_BYTES = 64_000_000
 MAX_FACES = 500_000
-_SUFFIXES = ('.glb', '.gltf', '.obj', '.ply', '.stl')
 _Y_UP = ('.glb', '.gltf')  # glTF 2.0 specification, section 3.4: +y is up
 _TEXTURE_LIMIT = 1024
 
@@ -68,9 +67,9 @@ def build_user_prop(config: PropConfig) -> PropModel:
 
 
 def _load(path: Path, config: PropConfig) -> list[trimesh.Trimesh]:
-    where = f'{path}: mesh of prop {config.name!r}'
-    if path.suffix.lower() not in _SUFFIXES:
-        raise OceanGymError(f'{where}: {path.suffix!r} is not one of {", ".join(_SUFFIXES)}')
+    where = f'mesh of prop {config.name!r}: {path}'
+    if path.suffix.lower() not in MESH_SUFFIXES:
+        raise OceanGymError(f'{where}: {path.suffix!r} is not one of {", ".join(MESH_SUFFIXES)}')
     try:
         size = path.stat().st_size
     except OSError as error:

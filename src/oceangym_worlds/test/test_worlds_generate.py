@@ -317,7 +317,7 @@ def test_the_shipped_world_needs_no_generation(tmp_path: Path) -> None:
     ('old', 'new', 'expected'),
     [
         ('bounds:', 'bouds:', ['bouds', "Did you mean 'bounds'", 'pool.yaml']),
-        ('label:', 'lable:', ['anchors.0.lable', "Did you mean 'label'"]),
+        ('label:', 'lable:', ['anchors.crate_1.lable', "Did you mean 'label'"]),
         ('spacing_m: 4.0', 'spacing_m: wide', ['terrain.spacing_m', 'wide']),
         ('spacing_m: 4.0', 'spacing_m: .nan', ['terrain.spacing_m']),
         ('min: [-60, -60, -60]', 'min: [60, -60, -60]', ['bounds', 'must be below max']),
@@ -333,7 +333,7 @@ def test_the_shipped_world_needs_no_generation(tmp_path: Path) -> None:
         ('point: [10, 20, -41]', 'point: [10, 20, -4]', ['crate_1', 'shallowest_m']),
         ('margin_m: 20', 'margin: 20', ['terrain.margin', "Did you mean 'margin_m'"]),
         ('props:', 'pipeline: {route: [crate_2, crate_1]}\nprops:', ['pipeline.route', 'crate_1']),
-        ('name: pool', 'name: [', ['not well-formed YAML']),
+        ('name: pool', 'name: [', ['pool.yaml is not valid YAML']),
         ('name: pool', 'extends: pond', ['pond', 'ocean']),
         ('name: pool', 'extends: pool.yaml', ['pool.yaml']),
     ],
