@@ -47,7 +47,7 @@ def goal_view(message: TaskGoal) -> GoalView:
 def privilege_for(options: RunOptions, world_file: str) -> Privilege:
     """Return what an agent that may use the truth is given."""
     task = TaskRegistry.load(options.config_dirs).get(options.task)
-    world = load_world(Path(world_file) if world_file else world_path(task.world))
+    world = load_world(Path(world_file) if world_file else world_path(task.world_source))
     return Privilege(
         world=world,
         targets=tuple(world.anchor(target.name) for target in resolve_targets(task, world)),

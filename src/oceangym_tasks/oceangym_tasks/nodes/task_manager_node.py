@@ -478,7 +478,7 @@ class TaskManagerNode(ContractNode):
 
     def _load_world(self, file: str) -> World:
         task = TaskRegistry.load(self._options.config_dirs).get(self._options.task)
-        return load_world(Path(file) if file else world_path(task.world))
+        return load_world(Path(file) if file else world_path(task.world_source))
 
     def _publish_state(self) -> None:
         if self._manager is not None:
