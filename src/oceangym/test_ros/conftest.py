@@ -220,3 +220,8 @@ def make_specs() -> Callable[..., dict[str, ProcessSpec]]:
 @pytest.fixture(scope='session')
 def make_probe() -> type[Probe]:
     return Probe
+
+
+@pytest.fixture(scope='session')
+def make_nodes() -> type[Nodes]:
+    return Nodes

@@ -304,6 +304,8 @@ class TaskManagerNode(ContractNode):
         self._finish()
 
     def _lost(self, who: str, code: int) -> None:
+        if code == RunTask.Result.BACKEND_LOST:
+            self._capabilities = None
         if self._phase in (Phase.RUNNING, Phase.RESETTING):
             self._fail(code, f'{who} was lost: its process has died or hangs')
 
