@@ -41,6 +41,8 @@ _WAVE_SIGHT = 9.0
 _IN_SCATTER_STEPS = 6
 # Petzold's particles send 1.8 % of what they scatter into the back half-space [1/sr].
 _LAMP_PHASE = 0.018 / (2.0 * math.pi)
+# Cosine off axis below which a lamp's housing cuts into its beam.
+_LAMP_SHADE = 0.35
 # The water within this distance of a lamp is the vehicle's frame [m].
 _LAMP_RADIUS = 0.5
 # Sub-pixel positions [px] by the number of samples: rotated grids, no two in a row or column.
@@ -55,7 +57,7 @@ _MIDDLE_GREY = 0.24
 _HIGHLIGHT = 0.85
 _BLACK_SHARE = 0.75
 # Red gets less: it is gone within metres, and lamp haze close by would turn pink.
-_WHITE_BALANCE_LIMIT = np.array([1.8, 4.0, 4.0])
+_WHITE_BALANCE_LIMIT = np.array([1.3, 4.0, 4.0])
 _WHITE_BALANCE_SHARE = 0.72
 _READ_NOISE = 0.0025
 _SHOT_NOISE = 0.00025
@@ -368,8 +370,11 @@ def _beam(lamp: NDArray[np.float32], point: Any) -> tuple[Any, Any, Any]:
     offset = point - mi.Vector3f(*values[:3])
     distance = dr.norm(offset)
     away = offset / dr.maximum(distance, 1e-6)
-    cosine = dr.maximum(dr.dot(away, mi.Vector3f(*values[3:6])), 1e-4)
-    return away, distance, values[6] * dr.exp(values[7] * dr.log(cosine))
+    cosine = dr.dot(away, mi.Vector3f(*values[3:6]))
+    # The housing shades what lies beside the lamp, softly, and all that lies behind it.
+    shade = dr.clip(cosine / _LAMP_SHADE, 0.0, 1.0)
+    beam = dr.exp(values[7] * dr.log(dr.maximum(cosine, 1e-3)))
+    return away, distance, values[6] * shade * shade * (3.0 - 2.0 * shade) * beam
 
 
 def _near_normal(low: Any, high: Any) -> Any:
