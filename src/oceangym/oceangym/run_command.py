@@ -17,11 +17,13 @@ from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
 from oceangym.supervisor import Outcome, Supervisor
 from oceangym.world_files import world_file
+from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import parse_ros_arguments, RunOptions
 from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
+from oceangym_core.world import load_world
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -29,6 +31,8 @@ def run_command(arguments: Sequence[str]) -> int:
     options = parse_ros_arguments(arguments)
     _check_prerequisites(options)
     world = world_file(options)
+    # What one process or another would refuse is refused here, before any of them starts.
+    prepare_episode(options, load_world(world))
     run_id = run_id_for(options, datetime.now(timezone.utc))
     directory = new_run_directory(Path(options.results_dir), run_id).resolve()
     console = Console(stderr=True, soft_wrap=True)

@@ -113,14 +113,10 @@ def watch_publisher(node: Node, stream: Stream, on_lost: Callable[[], None]) -> 
 
     The publisher must offer a liveliness lease; others do not match and are not watched.
     """
-    seen = False
-
-    def changed(status: object) -> None:
-        nonlocal seen
-        alive = status.alive_count  # type: ignore[attr-defined]
-        if alive > 0:
-            seen = True
-        elif seen:
+    def changed(status: Any) -> None:
+        # The first change is that one has come: none alive always means that one was lost, even if
+        # both changes were noticed together.
+        if status.alive_count == 0:
             on_lost()
 
     def ignore(status: object) -> None:
