@@ -70,6 +70,15 @@ def option_parameters(options: RunOptions) -> dict[str, Parameter]:
     }
 
 
+def given_words(values: Mapping[str, str]) -> list[str]:
+    """Return ``name:=value`` for the launch arguments that differ from their defaults.
+
+    A default is not given: an alias such as task9 may then still choose the water.
+    """
+    defaults = {argument.name: argument.default for argument in ARGUMENTS}
+    return [f'{name}:={value}' for name, value in values.items() if value != defaults[name]]
+
+
 def process_specs(
     options: RunOptions, *, run_directory: Path, world: Path, autostart: bool = True
 ) -> tuple[ProcessSpec, ...]:

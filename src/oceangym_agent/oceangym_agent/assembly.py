@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
+
 from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 
 Key = tuple[str, str]

@@ -10,15 +10,7 @@ from geometry_msgs.msg import TransformStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 import numpy as np
 from numpy.typing import NDArray
-from oceangym_core.geometry import Pose
-from oceangym_core.nodes.conversions import (
-    header_of,
-    pose_message,
-    quaternion_message,
-    transform_message,
-    vector_message,
-)
-from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
+from oceangym_msgs.msg import SonarInfo
 from sensor_msgs.msg import (
     BatteryState,
     CameraInfo,
@@ -30,7 +22,15 @@ from sensor_msgs.msg import (
     Range,
 )
 
-from oceangym_msgs.msg import SonarInfo
+from oceangym_core.geometry import Pose
+from oceangym_core.nodes.conversions import (
+    header_of,
+    pose_message,
+    quaternion_message,
+    transform_message,
+    vector_message,
+)
+from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
 
 JPEG_QUALITY = 90
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from oceangym_msgs.msg import Capabilities, PerceptibleTargets
+from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CompressedImage
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+
 from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import (
     collision_message,
@@ -22,15 +31,6 @@ from oceangym_core.streams import (
     TRUTH_STREAMS,
     VEHICLE_STREAMS,
 )
-from rclpy.event_handler import PublisherEventCallbacks
-from rclpy.node import Node
-from rclpy.publisher import Publisher
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CompressedImage
-from std_msgs.msg import String
-from tf2_msgs.msg import TFMessage
-
-from oceangym_msgs.msg import Capabilities, PerceptibleTargets
 from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.nodes.conversions import (
     altitude_message,

@@ -9,6 +9,15 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TwistStamped
+from oceangym_msgs.action import Maneuver
+from oceangym_msgs.srv import Observe, Reset
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.task import Future
+from std_msgs.msg import Float32
+
 from oceangym_core.contract import Action, EndReason, Timing
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
@@ -19,15 +28,6 @@ from oceangym_core.streams import stream
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, world_path
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.action.server import ServerGoalHandle
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
-from rclpy.task import Future
-from std_msgs.msg import Float32
-
-from oceangym_msgs.action import Maneuver
-from oceangym_msgs.srv import Observe, Reset
 from oceangym_sim.nodes.publishers import Publishers
 from oceangym_sim.simulator import (
     RefusedError,
@@ -59,7 +59,7 @@ class SimNode(ContractNode):
         self._options = options
         task = TaskRegistry.load(options.config_dirs).get(options.task)
         self._simulator = Simulator(
-            world=load_world(Path(world) if world else world_path(task.world)),
+            world=load_world(Path(world) if world else world_path(task.world_source)),
             options=SimulatorOptions(
                 water=load_water(options.water, options.config_dirs),
                 sensors=options.resolved_sensors,
