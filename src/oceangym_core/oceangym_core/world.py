@@ -254,19 +254,31 @@ def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
         assert visual.shape is not None
         mesh = _primitive_mesh(visual.shape.kind, visual.shape.size)
     else:
-        try:
-            mesh = trimesh.load(visual.mesh, force='mesh', process=False)
-        except Exception as error:
-            # trimesh has no common base class for what its many readers raise.
-            raise OceanGymError(f'{visual.mesh}: cannot be read as a mesh: {error}') from error
-        if not isinstance(mesh, trimesh.Trimesh) or len(mesh.faces) == 0:
-            raise OceanGymError(f'{visual.mesh}: holds no triangles')
+        mesh = _read_mesh(visual.mesh)
     transform = np.eye(4)
     transform[:3, :3] = visual.pose.rotation @ np.diag(visual.scale)
     transform[:3, 3] = visual.pose.position
-    placed: trimesh.Trimesh = mesh.copy()
-    placed.apply_transform(transform)
+    placed: trimesh.Trimesh = mesh.apply_transform(transform)
     return placed
+
+
+def _read_mesh(path: Path) -> Any:
+    try:
+        loaded: Any = trimesh.load(path, process=False)
+        if isinstance(loaded, trimesh.Scene):
+            nodes = loaded.graph.nodes_geometry
+            if len(nodes) == 1:
+                # Merging a scene would drop the file's normals, which are smooth over UV seams.
+                transform, name = loaded.graph[nodes[0]]
+                loaded = loaded.geometry[name].apply_transform(transform)
+            else:
+                loaded = loaded.to_mesh()
+    except Exception as error:
+        # trimesh has no common base class for what its many readers raise.
+        raise OceanGymError(f'{path}: cannot be read as a mesh: {error}') from error
+    if not isinstance(loaded, trimesh.Trimesh) or len(loaded.faces) == 0:
+        raise OceanGymError(f'{path}: holds no triangles')
+    return loaded
 
 
 def _primitive_mesh(kind: str, size: tuple[float, ...]) -> Any:
