@@ -70,13 +70,14 @@ def launch_setup(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 def node_actions(specs: tuple[ProcessSpec, ...]) -> list[Node]:
     """Return the nodes; what ends the run ends the recorder next, and the rest after that."""
-    recorders = [spec for spec in specs if spec.stop_rank == 1]
-    nodes = {
+    recorders = {
         spec.name: node_action(spec, [Shutdown(reason=f'{spec.name} has ended')])
-        for spec in recorders
+        for spec in specs
+        if spec.stop_rank == 1
     }
+    nodes = dict(recorders)
     for spec in specs:
-        if spec in recorders:
+        if spec.name in recorders:
             continue
         ending: list[LaunchDescriptionEntity] = []
         if spec.on_exit is OnExit.ENDS_RUN and recorders:
@@ -86,7 +87,7 @@ def node_actions(specs: tuple[ProcessSpec, ...]) -> list[Node]:
                         signal_number=signal.SIGINT, process_matcher=matches_action(node)
                     )
                 )
-                for node in nodes.values()
+                for node in recorders.values()
             ]
             ending.append(TimerAction(period=STOP_GRACE_S, actions=[Shutdown()]))
         elif spec.on_exit is OnExit.ENDS_RUN:

@@ -113,6 +113,7 @@ def watch_publisher(node: Node, stream: Stream, on_lost: Callable[[], None]) -> 
 
     The publisher must offer a liveliness lease; others do not match and are not watched.
     """
+
     def changed(status: Any) -> None:
         # The first change is that one has come: none alive always means that one was lost, even if
         # both changes were noticed together.
@@ -194,6 +195,8 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
         print(f'error: {error}', file=sys.stderr, flush=True)
         return EXIT_ERROR
     finally:
+        # Whoever asks twice must not cut the closing short.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if node is not None:
             node.close()
         executor.shutdown(timeout_sec=1.0)

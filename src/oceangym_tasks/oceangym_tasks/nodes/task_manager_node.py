@@ -285,7 +285,10 @@ class TaskManagerNode(ContractNode):
         )
         self._score.publish(score)
         self._publish_state()
-        self.get_logger().info(f'the episode has ended: {ending.value}')
+        self.get_logger().info(
+            f'the episode has ended: {ending.value}; verified {score.verified:.1f}, '
+            f'paper {score.paper:.1f}, compat {score.compat:.1f}'
+        )
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_result(score)
         if self._autostart:
