@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 import sys
 
+from oceangym_core.errors import OceanGymError
 from oceangym_core.options import RunOptions
 from oceangym_core.tasks import TaskRegistry
 from oceangym_worlds.generate import ensure_world
@@ -34,4 +35,12 @@ def world_file(options: RunOptions, report: Callable[[str], None] = say) -> Path
         OceanGymError: The world is unknown or cannot be generated.
     """
     task = TaskRegistry.load(options.config_dirs).get(options.task)
-    return ensure_world(task.world_source, options.world_seed, cache_directory(), report=report)
+    try:
+        return ensure_world(
+            task.world_source, options.world_seed, cache_directory(), report=report
+        )
+    except OceanGymError as error:
+        # A world's own file names itself; of a mere name only the task knows where it comes from.
+        if task.path is None or task.world_source != task.world:
+            raise
+        raise OceanGymError(f'{task.path}: world: {error}') from error

@@ -42,7 +42,7 @@ title: Find the bollard
 category: detection
 size_class: small
 label: BOLLARD
-target_name: bollard
+target_name: orange post
 target_description: An orange post.
 instruction: Find it.
 targets: [bollard_1]
