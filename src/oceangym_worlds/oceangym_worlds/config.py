@@ -330,7 +330,10 @@ def _merged(path: Path, depth: int) -> dict[str, Any]:
     if not isinstance(parent, str):
         raise OceanGymError(f'{path}: extends: {parent!r} is not the name of a world')
     beside = path.parent / (parent if parent.endswith(('.yaml', '.yml')) else f'{parent}.yaml')
-    base_path = beside if beside.is_file() and beside != path else _shipped(parent)
+    try:
+        base_path = beside if beside.is_file() and beside != path else _shipped(parent[:200])
+    except (OceanGymError, OSError, ValueError) as error:
+        raise OceanGymError(f'{path}: extends: {error}') from None
     base = _merged(base_path, depth + 1)
     for key, value in data.items():
         both_lists = isinstance(value, list) and isinstance(base.get(key), list)
@@ -367,12 +370,14 @@ def _explained(path: Path, data: dict[str, Any], error: ValidationError) -> Ocea
     # An unknown key explains a missing one: it comes first.
     errors = sorted(error.errors(), key=lambda e: e['type'] != 'extra_forbidden')
     first = errors[0]
-    where = [part for part in first['loc'] if not _is_internal(part)]
-    key = _key(data, where)
+    *parents, last = first['loc'] or ('',)
+    where = [part for part in parents if not _is_internal(part)]
     if first['type'] == 'extra_forbidden':
-        allowed = _allowed_keys(WorldConfig, where[:-1])
-        problem = str(unknown_name('key', where[-1], allowed))
+        allowed = _allowed_keys(WorldConfig, where)
+        key = _key(data, [*where, last])
+        problem = str(unknown_name('key', str(last)[:80], allowed))
         return OceanGymError(f'{path}: {key}: {problem}')
+    key = _key(data, where if _is_internal(last) else [*where, last])
     value = first.get('input')
     given = '' if first['type'] in ('missing', 'value_error') else f' (given: {value!r:.80})'
     message = first['msg'].removeprefix('Value error, ')
