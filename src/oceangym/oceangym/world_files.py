@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 import sys
 
-from oceangym_core.errors import OceanGymError
+from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import RunOptions
-from oceangym_core.tasks import TaskRegistry
+from oceangym_core.tasks import TaskRegistry, WORLD_FILES
 from oceangym_worlds.generate import ensure_world
 
 
@@ -35,6 +35,11 @@ def world_file(options: RunOptions, report: Callable[[str], None] = say) -> Path
         OceanGymError: The world is unknown or cannot be generated.
     """
     task = TaskRegistry.load(options.config_dirs).get(options.task)
+    source = Path(task.world_source)
+    if task.world_source != task.world and not source.is_file():
+        near = [p.name for p in source.parent.glob('*') if p.suffix in WORLD_FILES]
+        problem = unknown_name('file', task.world, near, hint=f'Looked for {source}.')
+        raise OceanGymError(f'{task.path}: world: {problem}')
     try:
         return ensure_world(
             task.world_source, options.world_seed, cache_directory(), report=report

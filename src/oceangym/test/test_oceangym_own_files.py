@@ -109,7 +109,7 @@ def test_files_without_a_mistake_are_accepted(
         ('find', 'label:', 'lable:', ['find.yaml', "'lable'", "Did you mean 'label'"]),
         ('find', 'targets: [bollard_1]', 'targets: [bolard_1]', ['targets', "'bollard_1'"]),
         ('find', 'label: BOLLARD', 'label: ANCHOR', ['find.yaml', 'label', 'BOLLARD']),
-        ('find', 'world: pool.yaml', 'world: pol.yaml', ['pol.yaml']),
+        ('find', 'world: pool.yaml', 'world: pol.yaml', ['find.yaml', "Did you mean 'pool.yaml'"]),
         ('find', 'world: pool.yaml', 'world: osean', ['find.yaml', "Did you mean 'ocean'"]),
         ('find', 'category: detection', 'category: detect', ['category', 'detection']),
         ('find', 'targets: [bollard_1]', 'targets: [bollard_1]\nt_max: -5', ['t_max', '-5']),
