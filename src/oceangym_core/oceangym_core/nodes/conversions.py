@@ -132,6 +132,7 @@ def decision_message(
         or [Find(label=label, sigma=-1.0) for label in decision.finds],
         raw_reply=decision.raw_reply,
         valid=decision.invalid_replies == 0,
+        invalid_replies=decision.invalid_replies,
         prompt_tokens=decision.tokens_in,
         completion_tokens=decision.tokens_out,
         cost=decision.cost,
@@ -152,7 +153,8 @@ def decision_of(message: DecisionMessage) -> Decision:
         description=message.description,
         finds=tuple(find.label for find in message.finds),
         raw_reply=message.raw_reply,
-        invalid_replies=0 if message.valid else 1,
+        # An agent of somebody else's may say only that its reply was invalid.
+        invalid_replies=max(message.invalid_replies, 0 if message.valid else 1),
         tokens_in=message.prompt_tokens,
         tokens_out=message.completion_tokens,
         cost=message.cost,

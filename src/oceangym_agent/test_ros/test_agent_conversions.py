@@ -1,0 +1,74 @@
+"""What an agent's node makes of messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy')
+
+from geometry_msgs.msg import Point32
+from oceangym_msgs.msg import SonarInfo, TaskGoal
+from sensor_msgs.msg import Image
+
+from oceangym_agent.nodes.pilot import goal_view
+from oceangym_agent.nodes.vehicle_client import image_array, sonar_spec
+from oceangym_core.errors import OceanGymError
+
+pytestmark = pytest.mark.ros
+
+
+@pytest.mark.parametrize(
+    ('encoding', 'array'),
+    [
+        ('rgb8', np.arange(24, dtype=np.uint8).reshape(2, 4, 3)),
+        ('mono8', np.arange(8, dtype=np.uint8).reshape(2, 4)),
+        ('32FC1', np.linspace(0, 1, 8, dtype=np.float32).reshape(2, 4)),
+    ],
+)
+def test_images_come_out_as_they_went_in(encoding, array):
+    message = Image(height=2, width=4, encoding=encoding)
+    message.data = array.tobytes()
+    assert np.array_equal(image_array(message), array)
+    assert image_array(message).dtype == array.dtype
+
+
+def test_another_encoding_is_refused():
+    with pytest.raises(OceanGymError, match='bayer'):
+        image_array(Image(encoding='bayer_rggb8'))
+
+
+def test_a_sonar_is_rebuilt_from_its_info():
+    message = SonarInfo(
+        range_min=1.0,
+        range_max=40.0,
+        range_resolution=39.0 / 512,
+        azimuth=np.linspace(1.0, -1.0, 256).tolist(),
+        elevation_aperture=0.35,
+        frequency=9e5,
+        sound_speed=1480.0,
+    )
+    message.header.frame_id = 'sonar_left_frame'
+    spec = sonar_spec(message)
+    assert (spec.direction, spec.range_bins, spec.beams) == ('left', 512, 256)
+    assert spec.range_resolution == pytest.approx(39.0 / 512)
+    assert spec.azimuths[[0, -1]] == pytest.approx([1.0, -1.0])
+    message.header.frame_id = 'base_link'
+    with pytest.raises(OceanGymError, match='sonar frame'):
+        sonar_spec(message)
+
+
+def test_the_goal_is_passed_on():
+    message = TaskGoal(
+        task_id='dock',
+        instruction='Dock.',
+        target_label='PLATFORM',
+        bounds=[Point32(x=1.0, y=2.0), Point32(x=3.0, y=4.0)],
+        t_max=600.0,
+        t_interval=30.0,
+        target_count=1,
+    )
+    view = goal_view(message)
+    assert (view.task_id, view.target_label, view.target_count) == ('dock', 'PLATFORM', 1)
+    assert view.bounds == ((1.0, 2.0), (3.0, 4.0))
+    assert view.reference_image is None
