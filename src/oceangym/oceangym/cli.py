@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import sys
 
 from oceangym.run_command import run_command
@@ -65,7 +65,11 @@ def help_text() -> str:
     return USAGE + '\n'.join(help_lines())
 
 
-VERBS = {'run': run_command, 'list': list_command, 'score': score_main}
+VERBS: dict[str, Callable[[Sequence[str]], int]] = {
+    'run': run_command,
+    'list': list_command,
+    'score': score_main,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# 255 counts of a quarter decibel span 63.75 dB, more than the dynamic range of imaging sonars.
-DECIBEL_PER_COUNT = 0.25
+# Half a decibel is a tenth of the speckle's own spread, and 255 counts span more than any sonar does.
+# A finer step would store noise: the low bits of speckle do not compress.
+DECIBEL_PER_COUNT = 0.5
 FLOOR_DB = -255 * DECIBEL_PER_COUNT
 
 
 def to_decibel_bytes(intensity: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return 10 log10 of a linear intensity 0..1 as bytes: 255 is 0 dB, 0 is -63.75 dB or less."""
+    """Return 10 log10 of a linear intensity 0..1 as bytes: 255 is 0 dB, 0 is -127.5 dB or less."""
     floor = 10.0 ** (FLOOR_DB / 10.0)
     # NaN compares false: a broken cell becomes the floor, not an arbitrary byte.
     safe = np.where(intensity > floor, intensity, floor).astype(np.float32)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from mcap.reader import make_reader
 import numpy as np
+import pytest
+from rosbags.rosbag2 import Reader
+import yaml
+
 from oceangym_core.bag import BagWriter, read_messages, recover_bag, typestore
 from oceangym_core.decibels import from_decibel_bytes, to_decibel_bytes
 from oceangym_core.errors import OceanGymError
 from oceangym_core.streams import CONTRACT
-import pytest
-from rosbags.rosbag2 import Reader
-import yaml
 
 
 def _float32(value: float) -> bytes:
@@ -134,14 +135,14 @@ def test_refusals(tmp_path):
         writer.add_topic('/x', 'std_msgs/msg/Flaot32')
 
 
-def test_decibel_bytes_keep_a_quarter_decibel():
-    intensity = np.array([0.0, np.nan, 1e-9, 1e-6, 0.001, 0.5, 1.0, 2.0], np.float32)
+def test_decibel_bytes_keep_half_a_decibel():
+    intensity = np.array([0.0, np.nan, 1e-14, 1e-6, 0.001, 0.5, 1.0, 2.0], np.float32)
     counts = to_decibel_bytes(intensity)
     assert counts.tolist()[:3] == [0, 0, 0]
     assert counts[6] == counts[7] == 255
-    # 0.001 is -30 dB: 255 - 30 / 0.25
-    assert counts[4] == 135
+    # 0.001 is -30 dB: 255 - 30 / 0.5
+    assert counts[4] == 195
     back = from_decibel_bytes(counts)
     assert back[0] == 0.0
     error_db = 10 * np.log10(back[3:7] / np.minimum(intensity[3:7], 1.0))
-    assert np.abs(error_db).max() <= 0.126
+    assert np.abs(error_db).max() <= 0.251
