@@ -1,11 +1,12 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
+
 from oceangym_core.errors import OceanGymError
 from oceangym_core.footprints import footprint_boxes
 from oceangym_core.signed_distance import build_distance_field
 from oceangym_core.world import load_world
-import pytest
 
 WORLD = """<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1"><world name="tank">
 <oceangym:bounds><min>-50 -50 -20</min><max>50 50 5</max></oceangym:bounds>
@@ -112,3 +113,37 @@ def test_mutated_worlds_never_give_a_traceback(tank: Path, seed: int) -> None:
         load_world(tank)
     except OceanGymError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize('seed', range(100))
+def test_mutated_models_never_give_a_traceback(tank: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    model = tank.parent / 'models' / 'floor' / 'model.sdf'
+    data = bytearray(model.read_bytes())
+    for _ in range(rng.integers(1, 6)):
+        at = int(rng.integers(len(data)))
+        data[at : at + int(rng.integers(0, 12))] = bytes(rng.integers(0, 256, 3, dtype=np.uint8))
+    model.write_bytes(bytes(data))
+    try:
+        load_world(tank)
+    except OceanGymError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [b'', b'\x93NUMPY', b'\xff\xfe junk', b'\x80\x04\x95pickle', np.zeros(3).tobytes()],
+)
+def test_a_broken_height_grid_is_refused(tank: Path, content: bytes) -> None:
+    (tank.parent / 'models' / 'floor' / 'h.npy').write_bytes(content)
+    with pytest.raises(OceanGymError, match=r'h\.npy'):
+        load_world(tank)
+
+
+def test_huge_and_deeply_nested_files_are_refused(tank: Path) -> None:
+    tank.write_text('<sdf>' + '<a>' * 200_000)
+    with pytest.raises(OceanGymError):
+        load_world(tank)
+    tank.write_bytes(b'<sdf>' + b' ' * (33 * 1024 * 1024) + b'</sdf>')
+    with pytest.raises(OceanGymError, match='bytes is more than'):
+        load_world(tank)
