@@ -8,10 +8,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
-from oceangym_core.errors import unknown_name
-from oceangym_core.geometry import euler_from_quaternion, Pose
 from PIL import Image
 import trimesh
+
+from oceangym_core.errors import unknown_name
+from oceangym_core.geometry import euler_from_quaternion, Pose
 
 # Surface backscatter strength [dB] relative to a perfect Lambert scatterer. Order of magnitude after
 # the ranges in Urick, Principles of Underwater Sound (3rd ed. 1983), ch. 8-9, for hundreds of kHz.

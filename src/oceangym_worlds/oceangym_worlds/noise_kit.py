@@ -51,8 +51,8 @@ def perlin(seed: int, size: Size, cells: Cells, stream: str = 'perlin') -> Field
     u, v = _fade(fx), _fade(fy)
     top = corner(y0, x0, fy, fx) * (1 - u) + corner(y0, x1, fy, fx - 1) * u
     bottom = corner(y1, x0, fy - 1, fx) * (1 - u) + corner(y1, x1, fy - 1, fx - 1) * u
-    noise: Field = (top * (1 - v) + bottom * v) * np.float32(1.41)
-    return noise
+    noise = (top * (1 - v) + bottom * v) * np.float32(1.41)
+    return noise.astype(np.float32)
 
 
 @lru_cache(maxsize=16)

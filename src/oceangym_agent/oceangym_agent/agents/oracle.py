@@ -123,7 +123,7 @@ class OracleAgent:
         while self._path:
             move = steer(
                 truth.pose,
-                self._path[0],
+                tuple(self._path[0]),
                 tolerance=WAYPOINT_TOLERANCE_M,
                 reach=self._planner.settings.reach,
             )
