@@ -193,3 +193,25 @@ def test_the_trace_is_sparse_and_in_order():
         trace.add(replace(NAVIGATION, stamp=tick * 0.1))
     stamps = [p.header.stamp.sec for p in trace.message(10.0).poses]
     assert stamps == [0, 2, 4, 6, 8, 10]
+
+
+def test_a_projected_image_puts_a_bin_where_the_sonar_heard_it():
+    pytest.importorskip('marine_acoustic_msgs')
+    from oceangym_core.observation import SonarPing
+    from oceangym_sim.nodes.projected import projected_message
+
+    sonar = SONARS[0]
+    polar = np.zeros((sonar.range_bins, sonar.beams), np.float32)
+    polar[100, 3] = 1.0
+    ping = SonarPing(polar=polar, fan=np.zeros((2, 2), np.uint8))
+    message = projected_message(ping, sonar, stamp=0.0)
+    index = int(np.argmax(np.frombuffer(message.image.data, '<u4')))
+    row, beam = divmod(index, message.image.beam_count)
+    assert message.ranges[row] == pytest.approx(
+        sonar.range_min + 100.5 * sonar.range_resolution, rel=1e-5
+    )
+    direction = message.beam_directions[beam]
+    azimuth = sonar.azimuths[3]
+    # Port is -y in a frame whose y is starboard.
+    assert (direction.x, direction.y) == pytest.approx((0.0, -math.sin(azimuth)))
+    assert direction.y < 0

@@ -27,11 +27,13 @@ from oceangym_core.nodes.qos import publisher_qos
 from oceangym_core.observation import ManeuverResult, NavigationState, Observation, StepTruth
 from oceangym_core.streams import (
     camera_streams,
+    Delivery,
     sonar_streams,
     TRUTH_STREAMS,
     VEHICLE_STREAMS,
 )
 from oceangym_sim.dynamics import VehicleState
+from oceangym_sim.nodes import projected
 from oceangym_sim.nodes.conversions import (
     altitude_message,
     battery_message,
@@ -102,6 +104,15 @@ class Publishers:
         for direction in self._sonars:
             for s in sonar_streams(direction):
                 self._topics[s.name] = publish_stream(node, s)
+            if projected.AVAILABLE:
+                name = projected.projected_topic(direction)
+                self._topics[name] = node.create_publisher(
+                    projected.ProjectedSonarImage, name, publisher_qos(Delivery.FROZEN)
+                )
+        if self._sonars and not projected.AVAILABLE:
+            node.get_logger().info(
+                'off: sonar/*/projected (marine_acoustic_msgs is not installed)'
+            )
 
     def _late_joiner(self, direction: str) -> Callable[[Any], None]:
         """JPEGs are made only for subscribers: one that comes later is served at once."""
@@ -126,10 +137,16 @@ class Publishers:
                 mode=self._mode,
                 cameras=list(self._cameras),
                 sonars=list(self._sonars),
-                streams=[s.name for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)],
+                streams=self._stream_names(),
                 services=list(SERVICES),
             )
         )
+
+    def _stream_names(self) -> list[str]:
+        names = [s.name for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)]
+        if projected.AVAILABLE:
+            names += [projected.projected_topic(direction) for direction in self._sonars]
+        return names
 
     def clock(self) -> None:
         """Publish the simulation time."""
@@ -217,6 +234,9 @@ class Publishers:
             polar, fan, _ = (s.name for s in sonar_streams(direction))
             self._topics[polar].publish(polar_message(ping.polar, stamp=stamp, frame=frame))
             self._topics[fan].publish(mono_message(ping.fan, stamp=stamp, frame=frame))
+            if projected.AVAILABLE:
+                message = projected.projected_message(ping, self._sonars[direction], stamp=stamp)
+                self._topics[projected.projected_topic(direction)].publish(message)
 
     def step(
         self, truth: StepTruth, navigation: NavigationState, maneuver: ManeuverResult | None
