@@ -7,6 +7,7 @@ import sys
 
 from oceangym.run_command import run_command
 from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
+from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import AGENTS, help_lines
 from oceangym_core.scoring import main as score_main
@@ -17,14 +18,14 @@ USAGE = """usage: oceangym VERB ...
 
 verbs:
   run [name:=value ...]       run one episode, e.g. run task:=inspect_pipe agent:=survey
-  list [KIND]                 what there is: tasks, benchmark, agents, waters, profiles
+  list [KIND]                 what there is: tasks, benchmark, agents, waters, worlds, profiles
   score PATH [--scorer NAME] [--json]
                               score a run directory or a tree of OceanGym results again
 
 arguments of run, with their defaults:
 """
 
-KINDS = ('tasks', 'benchmark', 'agents', 'waters', 'profiles')
+KINDS = ('tasks', 'benchmark', 'agents', 'waters', 'worlds', 'profiles')
 
 
 def list_lines(kind: str) -> list[str]:
@@ -42,6 +43,8 @@ def list_lines(kind: str) -> list[str]:
         return list(AGENTS)
     if kind == 'waters':
         return list(water_names())
+    if kind == 'worlds':
+        return sorted(path.stem for path in config_path('worlds').glob('*.yaml'))
     if kind == 'profiles':
         return list(profile_names())
     raise unknown_name('list', kind, KINDS)

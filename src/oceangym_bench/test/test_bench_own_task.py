@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+import re
 
 import pytest
 import trimesh
@@ -11,7 +12,7 @@ import yaml
 
 from oceangym.world_files import world_file
 from oceangym_bench.episode import EpisodeOutcome, run_episode
-from oceangym_core.assets import config_path
+from oceangym_core.assets import assets_root, config_path
 from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
 from oceangym_core.geometry import Pose
 from oceangym_core.options import parse_ros_arguments
@@ -143,6 +144,30 @@ def test_a_relative_world_is_taken_from_beside_the_task(
     setup = prepared('task:=tasks/find_bollard.yaml', 'start:=0,0,-20,0')
     assert setup.world.name == 'pool'
     assert setup.task.world_source == str(mine / 'worlds/pool.yaml')
+
+
+def test_the_files_of_a_configuration_directory_go_by_name(mine: Path) -> None:
+    setup = prepared('task:=find_bollard', 'water:=murk', f'config:={mine}', 'start:=0,0,-20,0')
+    assert (setup.world.name, setup.water.depth_offset) == ('pool', 60.0)
+
+
+def test_the_readme_shows_the_shipped_example() -> None:
+    text = (assets_root() / 'README.md').read_text(encoding='utf-8')
+    section = text.split('## Your own prop, water and task')[1].split('\n## ')[0]
+    blocks = re.findall(r'```yaml\n# (\S+\.yaml).*?\n(.*?)```', section, re.DOTALL)
+    assert [name for name, _ in blocks] == [
+        'worlds/harbour.yaml',
+        'waters/dusk.yaml',
+        'tasks/find_anchor.yaml',
+    ]
+    shortened = {'briefing', 'target_description', 'instruction'}
+    for name, block in blocks:
+        shipped = yaml.safe_load((HARBOUR / name).read_text(encoding='utf-8'))
+        for key, value in yaml.safe_load(block).items():
+            if key == 'props':
+                assert value[0].items() <= shipped['props'][0].items()
+            elif key not in shortened:
+                assert shipped[key] == value, (name, key)
 
 
 def test_another_world_seed_moves_an_own_target_too(mine: Path) -> None:

@@ -212,9 +212,17 @@ def _digest(config: WorldConfig) -> str:
         json.dumps(config.model_dump(mode='json', by_alias=True), sort_keys=True).encode()
     )
     for prop in config.props:
-        if prop.mesh is not None and Path(prop.mesh).is_file():
-            state.update(Path(prop.mesh).read_bytes())
+        if prop.mesh is not None:
+            state.update(files_sha256((p.name, p) for p in _mesh_files(Path(prop.mesh))).encode())
     return state.hexdigest()[:12]
+
+
+def _mesh_files(mesh: Path) -> list[Path]:
+    """Return a mesh file with what it may name: the materials, buffers and pictures beside it."""
+    if mesh.suffix.lower() not in ('.obj', '.gltf'):
+        return [mesh]
+    named = ('.mtl', '.bin', '.png', '.jpg', '.jpeg')
+    return [mesh, *(p for p in mesh.parent.iterdir() if p.suffix.lower() in named)]
 
 
 @functools.lru_cache(maxsize=1)

@@ -276,6 +276,10 @@ def test_a_users_texture_is_kept(tmp_path: Path) -> None:
         (20, 200, 40),
         atol=4,
     )
+    (texture,) = tmp_path.glob('*.png')
+    Image.fromarray(np.full((16, 16, 3), (200, 20, 40), dtype=np.uint8)).save(texture)
+    source = str(tmp_path / 'pool.yaml')
+    assert generator.ensure_world(source, 0, tmp_path / 'cache') != path
 
 
 def test_the_cache_is_used_and_keyed_by_content(tmp_path: Path) -> None:
