@@ -21,7 +21,7 @@ from oceangym_core.world import World
 def _clearances(points: Array, arrays: Any) -> Array:
     out = np.empty(points.shape[0])
     for i in range(points.shape[0]):
-        out[i] = nearest_surface(points[i, 0], points[i, 1], points[i, 2], *arrays)[0]
+        out[i] = nearest_surface(points[i, 0], points[i, 1], points[i, 2], arrays)[0]
     return out
 
 

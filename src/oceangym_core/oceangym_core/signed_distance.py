@@ -17,6 +17,9 @@ _KINDS = {'box': BOX, 'sphere': SPHERE, 'cylinder': CYLINDER, 'capsule': CAPSULE
 SEABED = -1
 NOTHING = -2
 
+# kind, centre, axes, size, instance, cell_start, cell_items, grid, height, terrain: see DistanceField.
+FieldArrays = tuple[Any, ...]
+
 # A loose grid over map x, y keeps a query from visiting every primitive of the world.
 CELL_M = 20.0
 MAX_QUERY_M = 40.0
@@ -51,8 +54,8 @@ class DistanceField:
     terrain: Array
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arguments that `nearest_obstacle` and `seabed_distance` take after the point."""
+    def arrays(self) -> FieldArrays:
+        """What the compiled functions of this module take after the point."""
         return (
             self.kind,
             self.centre,
@@ -79,7 +82,7 @@ class DistanceField:
         the seabed.
         """
         d, gx, gy, gz, index = nearest_surface(
-            float(point[0]), float(point[1]), float(point[2]), *self.arrays
+            float(point[0]), float(point[1]), float(point[2]), self.arrays
         )
         return d, np.array([gx, gy, gz]), int(index)
 
@@ -251,24 +254,13 @@ def seabed_distance(
 
 @nb.njit(cache=True)
 def nearest_obstacle(
-    x: float,
-    y: float,
-    z: float,
-    kind: NDArray[np.int64],
-    centre: Array,
-    axes: Array,
-    size: Array,
-    instance: NDArray[np.int64],
-    cell_start: NDArray[np.int64],
-    cell_items: NDArray[np.int64],
-    grid: Array,
-    height: Array,
-    terrain: Array,
+    x: float, y: float, z: float, arrays: FieldArrays
 ) -> tuple[float, float, float, float, int]:
     """Return distance, outward gradient and instance of the nearest prop (seabed left out).
 
     Without a prop within `MAX_QUERY_M` the distance is infinite and the instance NOTHING.
     """
+    kind, centre, axes, size, instance, cell_start, cell_items, grid, _, _ = arrays
     best, bx, by, bz, owner = np.inf, 0.0, 0.0, 1.0, -2
     nx, ny = int(grid[3]), int(grid[4])
     i = int(np.floor((x - grid[0]) / grid[2]))
@@ -285,25 +277,11 @@ def nearest_obstacle(
 
 @nb.njit(cache=True)
 def nearest_surface(
-    x: float,
-    y: float,
-    z: float,
-    kind: NDArray[np.int64],
-    centre: Array,
-    axes: Array,
-    size: Array,
-    instance: NDArray[np.int64],
-    cell_start: NDArray[np.int64],
-    cell_items: NDArray[np.int64],
-    grid: Array,
-    height: Array,
-    terrain: Array,
+    x: float, y: float, z: float, arrays: FieldArrays
 ) -> tuple[float, float, float, float, int]:
     """Return distance, outward gradient and instance of the nearest prop or seabed (SEABED)."""
-    best, bx, by, bz, owner = nearest_obstacle(
-        x, y, z, kind, centre, axes, size, instance, cell_start, cell_items, grid, height, terrain
-    )
-    d, gx, gy, gz = seabed_distance(x, y, z, height, terrain)
+    best, bx, by, bz, owner = nearest_obstacle(x, y, z, arrays)
+    d, gx, gy, gz = seabed_distance(x, y, z, arrays[8], arrays[9])
     if d < best:
         best, bx, by, bz, owner = d, gx, gy, gz, -1
     return best, bx, by, bz, owner
@@ -318,16 +296,7 @@ def cast_ray(
     dy: float,
     dz: float,
     reach: float,
-    kind: NDArray[np.int64],
-    centre: Array,
-    axes: Array,
-    size: Array,
-    instance: NDArray[np.int64],
-    cell_start: NDArray[np.int64],
-    cell_items: NDArray[np.int64],
-    grid: Array,
-    height: Array,
-    terrain: Array,
+    arrays: FieldArrays,
 ) -> float:
     """Return the range [m] along a unit direction to the first surface, inf beyond `reach`.
 
@@ -335,21 +304,7 @@ def cast_ray(
     """
     travelled = 0.0
     for _ in range(400):
-        d = nearest_surface(
-            x + dx * travelled,
-            y + dy * travelled,
-            z + dz * travelled,
-            kind,
-            centre,
-            axes,
-            size,
-            instance,
-            cell_start,
-            cell_items,
-            grid,
-            height,
-            terrain,
-        )[0]
+        d = nearest_surface(x + dx * travelled, y + dy * travelled, z + dz * travelled, arrays)[0]
         if d < 0.01:
             return travelled
         travelled += max(0.7 * d, 0.01)

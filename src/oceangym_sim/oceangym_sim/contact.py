@@ -64,7 +64,7 @@ def tangent_planes(
             px = state[n, 0] + sx + w * tx + y * tz - z * ty
             py = state[n, 1] + sy + w * ty + z * tx - x * tz
             pz = state[n, 2] + sz + w * tz + x * ty - y * tx
-            d, gx, gy, gz, owner = nearest_surface(px, py, pz, *field)
+            d, gx, gy, gz, owner = nearest_surface(px, py, pz, field)
             owners[n, c] = owner
             if d - radius > reach or not np.isfinite(d):
                 planes[n, c, 3] = NO_CONTACT

@@ -78,7 +78,7 @@ class SafetyMonitor:
             self._last_touch[name] = stamp
         self._contacts += new
         x, y, z = pose.position
-        distance = nearest_obstacle(x, y, z, *self._obstacles.arrays)[0]
+        distance = nearest_obstacle(x, y, z, self._obstacles.arrays)[0]
         if distance < STAND_OFF_M:
             self._ticks_inside += 1
             self._events += not self._inside

@@ -424,7 +424,7 @@ class Simulator:
     def _range_down(self, state: VehicleState) -> float:
         x, y, z = state.pose.position
         dx, dy, dz = (float(v) for v in -state.pose.rotation[:, 2])
-        return float(cast_ray(x, y, z, dx, dy, dz, ALTIMETER_REACH_M, *self._field.arrays))
+        return float(cast_ray(x, y, z, dx, dy, dz, ALTIMETER_REACH_M, self._field.arrays))
 
     def _estimated(self, state: VehicleState) -> NavigationState:
         request = self._need_reset()
