@@ -32,13 +32,27 @@ def source_paths(workspace: Workspace) -> list[Path]:
     return [workspace.root / 'src' / name for name in PACKAGES if name != 'oceangym_msgs']
 
 
+def compiled_code_digest(workspace: Workspace) -> str:
+    """Return a digest of all compiled code, which names Numba's cache.
+
+    Numba keeps a function's cache while its own file is unchanged, although it takes in functions
+    of other files; one directory per state of all of them leaves nothing stale.
+    """
+    texts = (
+        path.read_text(encoding='utf-8') for path in sorted(workspace.root.glob('src/*/*/*.py'))
+    )
+    return digest([text for text in texts if 'njit(' in text])[:12]
+
+
 def _shared_settings(workspace: Workspace, base: Mapping[str, str]) -> dict[str, str]:
     settings = {
         'OCEANGYM_ROOT': str(workspace.root),
         'FASTRTPS_DEFAULT_PROFILES_FILE': str(workspace.root / 'config' / 'fastdds.xml'),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'ROS_DOMAIN_ID': default_domain_id(workspace.root),
-        'NUMBA_CACHE_DIR': str(workspace.state / 'cache' / 'numba'),
+        'NUMBA_CACHE_DIR': str(
+            workspace.state / 'cache' / 'numba' / compiled_code_digest(workspace)
+        ),
     }
     chosen_by_user = {name: base[name] for name in settings if base.get(name)}
     return settings | chosen_by_user | {'OCEANGYM_ROOT': str(workspace.root)}
