@@ -27,6 +27,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 ROS_FOLDERS = frozenset({'nodes', 'test_ros', 'launch'})
 """Folders of a package whose files may import ROS."""
+OPTIONAL = frozenset({'marine_acoustic_msgs', 'cv_bridge'})
+"""ROS packages that are used where they are installed, so no manifest requires them."""
 _ROS_MODULES = frozenset({'rclpy', 'launch', 'launch_ros', 'launch_testing', 'rosidl_runtime_py'})
 _ROS_SUFFIXES = ('_msgs', '_interfaces')
 _ROS_PREFIXES = ('ament_', 'tf2_', 'rosbag2_', 'rcl_')
@@ -83,7 +85,7 @@ def check_declared(
     path: Path, package: str, manifest: Path, *, for_tests: bool
 ) -> Iterator[Violation]:
     """Check that what a file imports of ours and of ROS stands in its package's manifest."""
-    known = declared(manifest, for_tests=for_tests) | {package}
+    known = declared(manifest, for_tests=for_tests) | {package} | OPTIONAL
     for line, name in imports(path.read_text(encoding='utf-8')):
         top = name.split('.')[0]
         if (is_ros(top) or top in MAY_IMPORT) and top not in known:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.rng import generator
 
-Field = NDArray[np.float32]
+Field = NDArray[np.floating[Any]]
 Cells = int | tuple[int, int]
 Size = int | tuple[int, int]
 
@@ -51,8 +52,8 @@ def perlin(seed: int, size: Size, cells: Cells, stream: str = 'perlin') -> Field
     u, v = _fade(fx), _fade(fy)
     top = corner(y0, x0, fy, fx) * (1 - u) + corner(y0, x1, fy, fx - 1) * u
     bottom = corner(y1, x0, fy - 1, fx) * (1 - u) + corner(y1, x1, fy - 1, fx - 1) * u
-    noise = (top * (1 - v) + bottom * v) * np.float32(1.41)
-    return noise.astype(np.float32)
+    noise: Field = (top * (1 - v) + bottom * v) * np.float32(1.41)
+    return noise
 
 
 @lru_cache(maxsize=16)

@@ -366,8 +366,8 @@ def _coating(seed: int) -> tex.Texture:
     flank = smoothstep(0.15, 0.4, 0.55 - np.abs(up + 0.35) + 0.9 * ragged) * 0.85
     dusty = tex.sediment(coat, seed, 0.95, colour=(204, 190, 156))
     top = smoothstep(0.1, 0.3, up - 0.72 + 0.8 * ragged)
-    image = coat + (grown.astype(np.float32) - coat) * flank[..., None]
-    image = image + (dusty - image) * top[..., None]
+    overgrown = coat + (grown.astype(np.float32) - coat) * flank[..., None]
+    image = overgrown + (dusty - overgrown) * top[..., None]
     return np.asarray(np.clip(image, 0, 255), dtype=np.uint8)
 
 
