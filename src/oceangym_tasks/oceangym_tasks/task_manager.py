@@ -338,9 +338,7 @@ class TaskManager:
 
     def _stop_is_due(self, ending: Ending) -> bool:
         """Return whether the decision behind a stop may still arrive."""
-        return (
-            self._decisions_lag and ending is Ending.STOP and self._index not in self._decisions
-        )
+        return self._decisions_lag and ending is Ending.STOP and self._index not in self._decisions
 
     def _advance(self, *, patient: bool = True) -> None:
         """Write the steps whose decisions are there, in order."""
