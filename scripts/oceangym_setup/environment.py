@@ -10,15 +10,7 @@ import subprocess
 
 from oceangym_setup import llvm
 from oceangym_setup.errors import SetupError
-from oceangym_setup.workspace import digest, PACKAGES, Workspace
-
-
-def default_domain_id(root: Path) -> str:
-    """Choose a DDS domain for this user and checkout, so that two of them do not hear each other.
-
-    Domains 1 to 100 keep every DDS port below Linux's range of ephemeral ports.
-    """
-    return str(1 + int(digest([str(root), str(os.getuid())])[:8], 16) % 100)
+from oceangym_setup.workspace import PACKAGES, Workspace
 
 
 def _join(first: list[Path], rest: str | None) -> str:
@@ -49,7 +41,6 @@ def _shared_settings(workspace: Workspace, base: Mapping[str, str]) -> dict[str,
         'OCEANGYM_ROOT': str(workspace.root),
         'FASTRTPS_DEFAULT_PROFILES_FILE': str(workspace.root / 'config' / 'fastdds.xml'),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        'ROS_DOMAIN_ID': default_domain_id(workspace.root),
         'NUMBA_CACHE_DIR': str(
             workspace.state / 'cache' / 'numba' / compiled_code_digest(workspace)
         ),
@@ -146,11 +137,10 @@ _EXPORTED = (
     'RMW_IMPLEMENTATION',
     'FASTRTPS_DEFAULT_PROFILES_FILE',
     'ROS_AUTOMATIC_DISCOVERY_RANGE',
-    'ROS_DOMAIN_ID',
     'NUMBA_CACHE_DIR',
     'DRJIT_LIBLLVM_PATH',
 )
-_OVERRIDABLE = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'ROS_DOMAIN_ID', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+_OVERRIDABLE = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
 def write_script(workspace: Workspace) -> Path:

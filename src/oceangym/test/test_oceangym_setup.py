@@ -331,23 +331,22 @@ def test_environment_sets_the_wheels_guard_and_keeps_the_users_choices(workspace
     assert env['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
 
 
-def test_domain_ids_differ_between_checkouts_and_stay_in_range():
-    ids = {environment.default_domain_id(Path(f'/home/a/{n}')) for n in range(300)}
-    assert len(ids) > 80
-    assert all(1 <= int(value) <= 100 for value in ids)
+def test_the_domain_is_left_to_each_run(workspace):
+    workspace.site_packages.mkdir(parents=True)
+    assert 'ROS_DOMAIN_ID' not in environment.environment(workspace, {'PATH': '/bin'})
 
 
 def test_environment_script_can_be_sourced_by_a_plain_shell(workspace):
     workspace.site_packages.mkdir(parents=True)
     script = environment.write_script(workspace)
     shown = subprocess.run(
-        ['sh', '-uc', f'. "{script}"; echo "$OCEANGYM_ROOT $ROS_DOMAIN_ID $PATH"'],
-        env={'PATH': os.environ['PATH'], 'ROS_DOMAIN_ID': '7'},
+        ['sh', '-uc', f'. "{script}"; echo "$OCEANGYM_ROOT $ROS_AUTOMATIC_DISCOVERY_RANGE $PATH"'],
+        env={'PATH': os.environ['PATH'], 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'},
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert shown.startswith(f'{workspace.root} 7 {workspace.venv}/bin:')
+    assert shown.startswith(f'{workspace.root} SUBNET {workspace.venv}/bin:')
 
 
 def test_dds_profile_carries_an_observation_and_stays_on_this_host():
