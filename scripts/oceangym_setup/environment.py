@@ -10,7 +10,7 @@ import subprocess
 
 from oceangym_setup import llvm
 from oceangym_setup.errors import SetupError
-from oceangym_setup.workspace import PACKAGES, Workspace
+from oceangym_setup.workspace import digest, PACKAGES, Workspace
 
 
 def _join(first: list[Path], rest: str | None) -> str:

@@ -13,9 +13,11 @@ from oceangym_setup.workspace import digest, SetupLock, Workspace
 
 
 def _ensure_llvm(workspace: Workspace) -> None:
-    chosen = os.environ.get('DRJIT_LIBLLVM_PATH', '')
-    key = digest([venv.install_key(workspace), chosen])
     recorded = llvm.recorded_library(workspace)
+    chosen = os.environ.get('DRJIT_LIBLLVM_PATH', '')
+    if chosen == str(recorded):
+        chosen = ''  # our own finding, seen from inside our own shell
+    key = digest([venv.install_key(workspace), chosen])
     if workspace.is_done('llvm', key) and recorded is not None:
         return
     with step('LLVM library for the ray tracer') as shown:
