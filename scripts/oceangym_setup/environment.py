@@ -45,7 +45,11 @@ def _shared_settings(workspace: Workspace, base: Mapping[str, str]) -> dict[str,
             workspace.state / 'cache' / 'numba' / compiled_code_digest(workspace)
         ),
     }
-    chosen_by_user = {name: base[name] for name in settings if base.get(name)}
+    # What lies in our own state came from us, through a shell of ours, and may be out of date.
+    ours = f'{workspace.state}{os.sep}'
+    chosen_by_user = {
+        name: base[name] for name in settings if base.get(name) and not base[name].startswith(ours)
+    }
     return settings | chosen_by_user | {'OCEANGYM_ROOT': str(workspace.root)}
 
 
