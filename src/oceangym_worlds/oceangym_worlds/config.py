@@ -354,7 +354,10 @@ def _mesh_file(path: Path, prop: str, name: str) -> Path:
         raise OceanGymError(f'{path}: mesh of prop {prop!r}: {name[:80]!r}: {error}') from error
     if not found:
         meshes = [n for n in near if n.endswith(MESH_SUFFIXES)]
-        problem = unknown_name('file', name[:200], meshes, hint=f'Looked for it in {mesh.parent}.')
+        problem: object = f'there is no {name[:200]!r}, nor any other mesh in {mesh.parent}'
+        if meshes:
+            hint = f'Looked for it in {mesh.parent}.'
+            problem = unknown_name('file', name[:200], meshes, hint=hint)
         raise OceanGymError(f'{path}: mesh of prop {prop!r}: {problem}')
     return mesh.resolve()
 
