@@ -392,6 +392,15 @@ def test_named_tests_run_alone_and_options_go_to_both_runs():
     assert all(command[-2:] == ['-k', 'scorer'] for command in both.values())
 
 
+def test_types_are_checked_with_the_numpy_they_are_written_for(monkeypatch):
+    here = Workspace(root=ROOT, native=False)
+    monkeypatch.setattr(sys, 'version_info', (3, 11, 7, 'final', 0))
+    assert 'mypy' in testing.style_commands(here)
+    assert 'mypy' not in testing.style_commands(Workspace(root=ROOT, native=True))
+    monkeypatch.setattr(sys, 'version_info', (3, 12, 1, 'final', 0))
+    assert list(testing.style_commands(here)) == ['ruff check', 'ruff format']
+
+
 def test_every_requirement_is_pinned_and_no_index_is_named():
     for name in ('lock.txt', 'lock-native.txt'):
         for line in (ROOT / 'requirements' / name).read_text(encoding='utf-8').splitlines():
