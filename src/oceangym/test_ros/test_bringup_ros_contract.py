@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
 
@@ -350,11 +349,13 @@ def test_velocity_commands_are_refused_in_lockstep(backend, probe):
     publisher = probe.node.create_publisher(
         TwistStamped, 'cmd_vel', publisher_qos(Delivery.COMMAND)
     )
-    probe.until(publisher.get_subscription_count)
-    publisher.publish(TwistStamped())
-    probe.until(
-        lambda: re.search('cmd_vel is refused in lockstep', backend['nodes'].log('simulator'))
-    )
+
+    def refused() -> bool:
+        # Commands are best effort: an operator sends many.
+        publisher.publish(TwistStamped())
+        return 'cmd_vel is refused in lockstep' in backend['nodes'].log('simulator')
+
+    probe.until(refused)
 
 
 def test_the_same_seed_gives_the_same_images_another_gives_others(backend, probe):

@@ -108,8 +108,8 @@ def test_a_killed_process_is_named_and_the_record_scores(tmp_path, small_world, 
     assert outcome.message.startswith(f'{victim} (')
     assert 'killed by SIGKILL (9)' in outcome.message
     episode = load_episode(run.directory)
-    # A bag that breaks off does not harm the episode, but the run has still failed.
-    assert episode.ending.value in ('error', 'cancelled')
+    assert episode.ending.value == 'error'
+    assert 'was lost' in episode.message
     assert episode.partial
     assert episode.steps[-1].index >= 2
     score = rescore(run.directory)

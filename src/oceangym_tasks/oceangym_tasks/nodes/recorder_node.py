@@ -84,7 +84,7 @@ class RecorderNode(ContractNode):
         for topic in CONTRACT:
             self._record(topic)
         read_stream(self, stream('capabilities'), self._on_capabilities)
-        self._ready = publish_stream(self, RECORD_READY)
+        self._ready = publish_stream(self, RECORD_READY, watched=True)
         self._ready.publish(Bool(data=False))
         self._progress = publish_stream(self, RECORD_PROGRESS)
         self._last_message = self._seconds()

@@ -134,6 +134,12 @@ class TaskManagerNode(ContractNode):
             lambda: self._lost('the backend', RunTask.Result.BACKEND_LOST),
         )
         watch_publisher(self, DECISION, lambda: self._lost('the agent', RunTask.Result.AGENT_LOST))
+        if 'recorder' in self._wait_for:
+            watch_publisher(
+                self,
+                RECORD_READY,
+                lambda: self._lost('the recorder', RunTask.Result.RECORDER_LOST),
+            )
         self.create_service(ReportFind, 'task/report_find', self._on_report)
         self.create_service(StopTask, 'task/stop', self._on_stop)
         self._server = ActionServer(
