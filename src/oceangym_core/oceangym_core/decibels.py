@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Half a decibel is a tenth of the speckle's own spread, and 255 counts span more than any sonar does.
-# A finer step would store noise: the low bits of speckle do not compress.
+# Half a decibel is a tenth of the speckle's own spread: a finer step would store noise, whose low bits
+# do not compress.
 DECIBEL_PER_COUNT = 0.5
-FLOOR_DB = -255 * DECIBEL_PER_COUNT
+# Below lies the receiver's noise (half of all cells), and below what 8-bit sonars put out.
+FLOOR_DB = -60.0
 
 
 def to_decibel_bytes(intensity: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return 10 log10 of a linear intensity 0..1 as bytes: 255 is 0 dB, 0 is -127.5 dB or less."""
-    floor = 10.0 ** (FLOOR_DB / 10.0)
+    """Return 10 log10 of a linear intensity 0..1 as bytes: 255 is 0 dB, 0 is the floor or less."""
+    floor = np.float32(10.0 ** (FLOOR_DB / 10.0))
     # NaN compares false: a broken cell becomes the floor, not an arbitrary byte.
-    safe = np.where(intensity > floor, intensity, floor).astype(np.float32)
+    heard = intensity > floor
+    safe = np.where(heard, intensity, floor).astype(np.float32)
     counts = 255.0 + 10.0 * np.log10(np.minimum(safe, 1.0)) / DECIBEL_PER_COUNT
-    return np.rint(counts).astype(np.uint8)
+    return np.where(heard, np.rint(counts), 0).astype(np.uint8)
 
 
 def from_decibel_bytes(counts: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -136,7 +136,7 @@ def test_refusals(tmp_path):
 
 
 def test_decibel_bytes_keep_half_a_decibel():
-    intensity = np.array([0.0, np.nan, 1e-14, 1e-6, 0.001, 0.5, 1.0, 2.0], np.float32)
+    intensity = np.array([0.0, np.nan, 1e-6, 2e-6, 0.001, 0.5, 1.0, 2.0], np.float32)
     counts = to_decibel_bytes(intensity)
     assert counts.tolist()[:3] == [0, 0, 0]
     assert counts[6] == counts[7] == 255

@@ -91,7 +91,7 @@ def test_a_score_is_carried_whole():
 
 
 def test_a_recorded_polar_image_is_the_float_one_to_a_quarter_of_a_decibel():
-    polar = np.geomspace(1e-6, 1.0, 12, dtype=np.float32).reshape(3, 4)
+    polar = np.geomspace(2e-6, 1.0, 12, dtype=np.float32).reshape(3, 4)
     image = Image(height=3, width=4, encoding='32FC1', step=16)
     image.header.frame_id = 'sonar_front_frame'
     image.header.stamp.sec = 30
