@@ -21,6 +21,7 @@ from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import parse_ros_arguments, RunOptions
 from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
+from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.world import load_world
@@ -79,6 +80,10 @@ def _report(outcome: Outcome, directory: Path) -> int:
 
 def _check_prerequisites(options: RunOptions) -> None:
     """Refuse what is bound to fail once the processes run."""
+    # Making the list of processes refuses what this installation does not have.
+    process_specs(options, run_directory=Path(), world=Path())
+    if options.agent == 'replay':
+        load_episode(Path(options.replay))
     if options.agent == 'teleop' and not sys.stdin.isatty():
         raise OceanGymError('agent:=teleop reads keys: run it in a terminal')
     if options.rviz and shutil.which('rviz2') is None:
