@@ -10,7 +10,6 @@ import sys
 from typing import Any
 
 from oceangym_msgs.action import RunTask
-from oceangym_msgs.msg import Capabilities
 from oceangym_msgs.msg import Decision as DecisionMessage
 from oceangym_msgs.msg import StepTruth as StepTruthMessage
 from oceangym_msgs.srv import ReportFind, Reset, StopTask
@@ -20,10 +19,9 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.task import Future
-from std_msgs.msg import Bool, Header
 
 from oceangym_core.episode import Ending
-from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
+from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.conversions import (
     decision_of,
@@ -42,13 +40,13 @@ from oceangym_core.nodes.kit import (
     publish_stream,
     read_stream,
     run_node,
-    watch_publisher,
 )
 from oceangym_core.options import RunOptions
-from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
-from oceangym_core.streams import DECISION, RECORD_PROGRESS, RECORD_READY, stream
+from oceangym_core.streams import DECISION, stream
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.world import load_world, World, world_path
+from oceangym_tasks.episode_files import open_episode
+from oceangym_tasks.nodes.attendance import Attendance
 from oceangym_tasks.nodes.conversions import (
     find_report,
     goal_message,
@@ -94,7 +92,7 @@ class TaskManagerNode(ContractNode):
             declare(self, 'run_directory', '', "Of the first episode's record; '': a new one.")
         )
         names = declare(self, 'wait_for', [''], 'Nodes that an episode waits for.')
-        self._wait_for = [str(name) for name in names if name]  # type: ignore[attr-defined]
+        wait_for = [str(name) for name in names if name]  # type: ignore[attr-defined]
         self._startup = float(
             declare(self, 'startup_timeout', 180.0, 'How long to wait for them [s].')  # type: ignore[arg-type]
         )
@@ -106,40 +104,23 @@ class TaskManagerNode(ContractNode):
         self._setup: EpisodeSetup | None = None
         self._manager: TaskManager | None = None
         self._reset: Future | None = None
-        self._reset_stamp: int | None = None
         self._outcome: Future | None = None
         self._fault = RunTask.Result.NONE
-        self._capabilities: Capabilities | None = None
-        self._record_ready = False
         self._stamp = 0.0
         self._held_since: float | None = None
         self._steps: list[StepTruthMessage] = []
         self._announced = ''
         self._unrecorded: int | None = None
-        self._recorded = -1
         self._report_count = 0
 
         self._goal = publish_stream(self, stream('task/goal'))
         self._state = publish_stream(self, stream('task/state'))
         self._score = publish_stream(self, stream('task/score'))
-        self._reset_client = self.create_client(Reset, 'sim/reset')
         read_stream(self, stream('truth/step'), self._on_step)
         read_stream(self, DECISION, self._on_decision)
-        read_stream(self, stream('capabilities'), self._on_capabilities)
-        read_stream(self, RECORD_READY, self._on_record_ready)
-        read_stream(self, RECORD_PROGRESS, self._on_progress)
-        watch_publisher(
-            self,
-            stream('capabilities'),
-            lambda: self._lost('the backend', RunTask.Result.BACKEND_LOST),
+        self._attendance = Attendance(
+            self, wait_for, on_lost=self._lost, on_recorded=self._announce_step
         )
-        watch_publisher(self, DECISION, lambda: self._lost('the agent', RunTask.Result.AGENT_LOST))
-        if 'recorder' in self._wait_for:
-            watch_publisher(
-                self,
-                RECORD_READY,
-                lambda: self._lost('the recorder', RunTask.Result.RECORDER_LOST),
-            )
         self.create_service(ReportFind, 'task/report_find', self._on_report)
         self.create_service(StopTask, 'task/stop', self._on_stop)
         self._server = ActionServer(
@@ -162,31 +143,14 @@ class TaskManagerNode(ContractNode):
         Raises:
             OceanGymError: The options do not make an episode.
         """
-        setup = prepare_episode(options, self._world)
-        run_id = run_id_for(options, datetime.now(timezone.utc))
-        if self._directory:
-            directory = Path(self._directory)
-            directory.mkdir(parents=True, exist_ok=True)
-            run_id = directory.name
-            self._directory = ''
-        else:
-            directory = new_run_directory(Path(options.results_dir), run_id)
-        info = make_run_info(
-            run_id=run_id,
-            options=options,
-            task=setup.task,
-            targets=setup.targets,
-            world=setup.world,
-            shift=setup.shift,
-            start=setup.start,
-            water=setup.water,
-            profile=setup.profile,
-            privileged=options.agent == 'oracle',
-            started=datetime.now(timezone.utc),
+        directory, self._directory = self._directory, ''
+        episode = open_episode(
+            options,
+            self._world,
+            directory=Path(directory) if directory else None,
+            clock=lambda: datetime.now(timezone.utc),
         )
-        writer = RunWriter(directory, info, clock=lambda: datetime.now(timezone.utc))
-        self._manager = TaskManager(task=setup.task, info=info, writer=writer, decisions_lag=True)
-        self._setup = setup
+        self._setup, self._manager = episode.setup, episode.manager
         self._fault = RunTask.Result.NONE
         self._enter(Phase.WAITING)
         self._publish_state()
@@ -202,7 +166,7 @@ class TaskManagerNode(ContractNode):
         return 0.05
 
     def _wait(self) -> None:
-        missing = self._missing()
+        missing = self._attendance.missing()
         if not missing:
             assert self._setup is not None
             assert self._manager is not None
@@ -212,8 +176,7 @@ class TaskManagerNode(ContractNode):
             )
             self._publish_state()
             self._steps.clear()
-            self._reset = self._reset_client.call_async(reset_request(self._setup))
-            self._reset_stamp = None
+            self._reset = self._attendance.reset_client.call_async(reset_request(self._setup))
             self._enter(Phase.RESETTING)
         elif self._waited() > self._startup:
             self._fail(
@@ -223,20 +186,6 @@ class TaskManagerNode(ContractNode):
         elif self._announced != (text := ', '.join(missing)):
             self._announced = text
             self.get_logger().info(f'waiting for {text}')
-
-    def _missing(self) -> list[str]:
-        """Return who is not there yet."""
-        present = {
-            name
-            for name, space in self.get_node_names_and_namespaces()
-            if space == self.get_namespace()
-        }
-        missing = [name for name in self._wait_for if name not in present]
-        if 'recorder' in self._wait_for and not self._record_ready and 'recorder' not in missing:
-            missing.append('the recorder to be ready')
-        if self._capabilities is None or not self._reset_client.service_is_ready():
-            missing.append('a backend (capabilities, sim/reset)')
-        return missing
 
     def _finish_reset(self) -> None:
         """Begin once the backend has answered and its observation 0 is here."""
@@ -313,8 +262,6 @@ class TaskManagerNode(ContractNode):
         self._finish()
 
     def _lost(self, who: str, code: int) -> None:
-        if code == RunTask.Result.BACKEND_LOST:
-            self._capabilities = None
         if self._phase in (Phase.RUNNING, Phase.RESETTING):
             self._fail(code, f'{who} was lost: its process has died or hangs')
 
@@ -354,14 +301,10 @@ class TaskManagerNode(ContractNode):
         """Tell the agent about a step once it is in the bag, or the recorder takes too long."""
         if self._unrecorded is None:
             return
-        waits = 'recorder' in self._wait_for and self._waited() < RECORD_PATIENCE_S
-        if not waits or self._recorded >= self._unrecorded:
+        late = self._waited() > RECORD_PATIENCE_S
+        if late or self._attendance.has_recorded(self._unrecorded):
             self._unrecorded = None
             self._publish_state()
-
-    def _on_progress(self, message: Header) -> None:
-        self._recorded = nanoseconds_of(message.stamp)
-        self._announce_step()
 
     def _on_decision(self, message: DecisionMessage) -> None:
         if self._phase is not Phase.RUNNING or self._manager is None:
@@ -370,12 +313,6 @@ class TaskManagerNode(ContractNode):
             self._manager.on_decision(decision_of(message))
         except OceanGymError as error:
             self.get_logger().warning(f'decision on observation {message.step} ignored: {error}')
-
-    def _on_capabilities(self, message: Capabilities) -> None:
-        self._capabilities = message
-
-    def _on_record_ready(self, message: Bool) -> None:
-        self._record_ready = message.data
 
     async def _on_report(
         self, request: ReportFind.Request, response: ReportFind.Response
