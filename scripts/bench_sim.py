@@ -139,7 +139,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--json', action='store_true', help='print one JSON object')
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
-    parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'gpu'))
+    parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     parser.add_argument('--repeats', type=int, default=15, help='observations to take medians of')
     arguments = parser.parse_args()
     figures = measure(arguments.world, arguments.device, max(1, arguments.repeats))

@@ -230,7 +230,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
     parser.add_argument('--output', type=Path, default=Path('worlds/ocean/contact_sheet.png'))
-    parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'gpu'))
+    parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     parser.add_argument('--all', action='store_true', help='every target, not one of each kind')
     arguments = parser.parse_args()
     world = load_world(world_path(arguments.world))

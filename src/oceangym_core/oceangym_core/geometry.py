@@ -31,8 +31,16 @@ def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Array:
 def euler_from_quaternion(quaternion: ArrayLike) -> tuple[float, float, float]:
     """Return roll, pitch, yaw [rad] of a unit quaternion (x, y, z, w)."""
     x, y, z, w = (float(v) for v in np.asarray(quaternion, dtype=float))
+    rise = 2 * (w * y - z * x)
+    if abs(rise) > 1 - 1e-12:
+        # Nose straight up or down: only the sum of roll and yaw is defined, and yaw takes it all.
+        return (
+            0.0,
+            math.copysign(math.pi / 2, rise),
+            wrap_angle(-2 * math.copysign(1, rise) * math.atan2(x, w)),
+        )
     roll = math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = math.asin(max(-1.0, min(1.0, 2 * (w * y - z * x))))
+    pitch = math.asin(rise)
     yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
     return roll, pitch, yaw
 

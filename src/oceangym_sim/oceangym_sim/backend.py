@@ -10,8 +10,8 @@ import re
 
 from oceangym_core.errors import OceanGymError, unknown_name
 
-DEVICES = ('auto', 'cpu', 'gpu')
-VARIANTS = {'cpu': 'llvm_ad_rgb', 'gpu': 'cuda_ad_rgb'}
+DEVICES = ('auto', 'cpu', 'cuda')
+VARIANTS = {'cpu': 'llvm_ad_rgb', 'cuda': 'cuda_ad_rgb'}
 # LLVM 15 and 16 abort the whole process on AVX2 machines ("Cannot select fminimum").
 MINIMUM_LLVM = 17
 _REMEDY = (
@@ -106,7 +106,7 @@ def select_variant(device: str = 'auto') -> str:
     """Make Mitsuba ready for a device and return the name of its variant.
 
     Args:
-        device: ``cpu``, ``gpu``, or ``auto`` (the GPU where there is one).
+        device: ``cpu``, ``cuda``, or ``auto`` (the GPU where there is one).
 
     Raises:
         OceanGymError: The device is unknown or not there, or libLLVM is unusable. Dr.Jit itself
@@ -114,11 +114,11 @@ def select_variant(device: str = 'auto') -> str:
     """
     if device not in DEVICES:
         raise unknown_name('device', device, DEVICES)
-    if device == 'gpu' and gpu_count() == 0:
+    if device == 'cuda' and gpu_count() == 0:
         raise OceanGymError(
-            'device gpu: no NVIDIA GPU with a driver was found. Use device:=cpu or install the driver.'
+            'device cuda: no NVIDIA GPU with a driver was found. Use device:=cpu or install the driver.'
         )
-    chosen = 'gpu' if device == 'gpu' or (device == 'auto' and gpu_count() > 0) else 'cpu'
+    chosen = 'cuda' if device == 'cuda' or (device == 'auto' and gpu_count() > 0) else 'cpu'
     if chosen == 'cpu':
         os.environ['DRJIT_LIBLLVM_PATH'] = str(find_llvm())
     import mitsuba as mi

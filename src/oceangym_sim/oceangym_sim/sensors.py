@@ -55,7 +55,7 @@ class SensorSuite:
         lamps: The vehicle's lamps.
         anchors: The task's targets, whose perceptibility is recorded.
         seed: Of all sensor noise.
-        device: ``auto``, ``cpu`` or ``gpu``.
+        device: ``auto``, ``cpu`` or ``cuda``.
         mode: ``all`` renders images; ``truth`` only what perceptibility needs, with
             small cameras and without noise;
             ``none`` nothing at all.

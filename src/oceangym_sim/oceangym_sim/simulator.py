@@ -190,6 +190,12 @@ class Simulator:
         return round(self._ticks * TIMING.tick, 6)
 
     @property
+    def voltage(self) -> float:
+        """Supply voltage at the thrusters [V]."""
+        self._need_reset()
+        return float(self._dynamics.voltage[0])
+
+    @property
     def busy(self) -> bool:
         """Whether a maneuver is running."""
         return self._busy

@@ -137,8 +137,8 @@ def test_texture_is_upright_and_not_mirrored(tmp_path: Path) -> None:
 
 
 def test_backend_refuses_what_would_abort(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(OceanGymError, match="Did you mean 'gpu'"):
-        select_variant('gpus')
+    with pytest.raises(OceanGymError, match="Did you mean 'cuda'"):
+        select_variant('cudda')
     library = find_llvm()
     monkeypatch.setenv('DRJIT_LIBLLVM_PATH', str(tmp_path / 'libLLVM.so'))
     with pytest.raises(OceanGymError, match=r'is not a file.*libllvm19'):
@@ -153,4 +153,4 @@ def test_backend_refuses_what_would_abort(monkeypatch: pytest.MonkeyPatch, tmp_p
 @pytest.mark.skipif(gpu_count() > 0, reason='a GPU is there')
 def test_missing_gpu_is_said() -> None:
     with pytest.raises(OceanGymError, match='no NVIDIA GPU'):
-        select_variant('gpu')
+        select_variant('cuda')

@@ -126,9 +126,10 @@ def test_no_bottom_is_infinite_and_unknown_is_nan():
     )
     assert math.isinf(far.range)
     assert far.header.frame_id == 'sonar_down_frame'
-    battery = conversions.battery_message(stamp=0.0, charge=0.5)
+    battery = conversions.battery_message(stamp=0.0, charge=0.5, voltage=15.2)
     assert battery.percentage == 0.5
-    assert math.isnan(battery.voltage)
+    assert battery.voltage == pytest.approx(15.2)
+    assert math.isnan(battery.temperature)
     assert battery.power_supply_status == BatteryState.POWER_SUPPLY_STATUS_DISCHARGING
 
 

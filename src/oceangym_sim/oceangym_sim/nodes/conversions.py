@@ -210,11 +210,11 @@ def altitude_message(
     )
 
 
-def battery_message(*, stamp: float, charge: float) -> BatteryState:
-    """Return the battery's remaining charge 0..1; what is not measured is NaN."""
+def battery_message(*, stamp: float, charge: float, voltage: float) -> BatteryState:
+    """Return remaining charge 0..1 and supply voltage [V]; what is not measured is NaN."""
     return BatteryState(
         header=header_of(stamp, 'base_link'),
-        voltage=math.nan,
+        voltage=voltage,
         temperature=math.nan,
         current=math.nan,
         charge=math.nan,

@@ -12,7 +12,7 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
 from oceangym_core.frames import bounds_polygon, FrameShift
-from oceangym_core.geometry import Array, Pose
+from oceangym_core.geometry import euler_from_quaternion, Pose
 from oceangym_core.nodes.conversions import header_of, pose_message
 from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
 from oceangym_core.world import Anchor, Bounds
@@ -51,7 +51,7 @@ def robot_description(name: str, mounts: dict[str, Pose]) -> str:
     ]
     for frame, mount in mounts.items():
         xyz = ' '.join(f'{v:.9g}' for v in mount.position)
-        rpy = ' '.join(f'{v:.9g}' for v in _fixed_axis_angles(mount.rotation))
+        rpy = ' '.join(f'{v:.9g}' for v in euler_from_quaternion(mount.quaternion))
         lines += [
             f'  <link name={quoteattr(frame)}/>',
             f'  <joint name={quoteattr(frame + "_joint")} type="fixed">',
@@ -60,19 +60,6 @@ def robot_description(name: str, mounts: dict[str, Pose]) -> str:
             '  </joint>',
         ]
     return '\n'.join([*lines, '</robot>', ''])
-
-
-def _fixed_axis_angles(rotation: Array) -> tuple[float, float, float]:
-    """Return roll, pitch, yaw [rad] of a 3x3 rotation, also where it points straight up or down.
-
-    There roll and yaw turn about the same axis and only their sum is known: yaw is taken as 0.
-    """
-    flat = math.hypot(rotation[0, 0], rotation[1, 0])
-    pitch = math.atan2(-rotation[2, 0], flat)
-    if flat < 1e-6:
-        return math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0
-    roll = math.atan2(rotation[2, 1], rotation[2, 2])
-    return roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])
 
 
 def bounds_marker(bounds: Bounds, shift: FrameShift) -> Marker:

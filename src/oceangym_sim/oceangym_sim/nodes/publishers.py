@@ -297,7 +297,9 @@ class Publishers:
         )
 
     def _battery(self, stamp: float, charge: float) -> None:
-        self._topics['battery'].publish(battery_message(stamp=stamp, charge=charge))
+        self._topics['battery'].publish(
+            battery_message(stamp=stamp, charge=charge, voltage=self._simulator.voltage)
+        )
 
     def _truth_odometry(self, state: VehicleState, stamp: float) -> None:
         """Publish the true state."""
