@@ -19,7 +19,8 @@ from oceangym_core.options import parse_ros_arguments
 from oceangym_core.provenance import world_sha256
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import load_visual_mesh, load_world
-from oceangym_sim.simulator import ResetRequest, Simulator, SimulatorOptions
+from oceangym_sim.requests import ResetRequest, SimulatorOptions
+from oceangym_sim.simulator import Simulator
 
 HARBOUR = config_path('examples', 'harbour')
 WORLD = """

@@ -15,7 +15,8 @@ from oceangym_core.options import RunOptions
 from oceangym_core.scoring import SCORERS
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.world import load_world, World, world_path
-from oceangym_sim.simulator import Simulator, SimulatorOptions
+from oceangym_sim.requests import SimulatorOptions
+from oceangym_sim.simulator import Simulator
 
 AGENTS = ('idle', 'random', 'blind_spam', 'survey', 'oracle')
 STARTS = ('point1', 'point2', 'random')

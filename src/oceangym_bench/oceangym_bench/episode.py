@@ -13,7 +13,8 @@ from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_core.contract import Action
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
-from oceangym_sim.simulator import ResetRequest, Simulator
+from oceangym_sim.requests import ResetRequest
+from oceangym_sim.simulator import Simulator
 from oceangym_tasks.task_manager import TaskManager
 
 

@@ -16,7 +16,8 @@ from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.options import RunOptions
 from oceangym_core.record_reader import load_episode
 from oceangym_core.world import load_world, World, world_path
-from oceangym_sim.simulator import Simulator, SimulatorOptions
+from oceangym_sim.requests import SimulatorOptions
+from oceangym_sim.simulator import Simulator
 
 STEPS = 3
 

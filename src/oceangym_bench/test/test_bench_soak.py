@@ -10,7 +10,8 @@ from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.options import RunOptions
 from oceangym_core.rng import generator
 from oceangym_core.world import load_world, world_path
-from oceangym_sim.simulator import ResetRequest, Simulator, SimulatorOptions
+from oceangym_sim.requests import ResetRequest, SimulatorOptions
+from oceangym_sim.simulator import Simulator
 
 WARM_UP = 8
 ALLOWED_GROWTH_MB = 60.0

@@ -11,13 +11,8 @@ from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, World
 from oceangym_sim.dynamics_kernel import ENERGY
-from oceangym_sim.simulator import (
-    Refusal,
-    RefusedError,
-    ResetRequest,
-    Simulator,
-    SimulatorOptions,
-)
+from oceangym_sim.requests import Refusal, RefusedError, ResetRequest, SimulatorOptions
+from oceangym_sim.simulator import Simulator
 
 WORLD = """<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1"><world name="tank">
 <oceangym:bounds><min>-60 -60 -40</min><max>60 60 5</max></oceangym:bounds>

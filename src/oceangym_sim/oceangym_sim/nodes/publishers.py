@@ -60,7 +60,8 @@ from oceangym_sim.nodes.description import (
     target_markers,
     TrajectoryTrace,
 )
-from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator, TickOutput
+from oceangym_sim.requests import TickOutput
+from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator
 
 SERVICES = ('sim/reset', 'sim/observe')
 # Of the altimeter's beam [rad].

@@ -29,13 +29,8 @@ from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, world_path
 from oceangym_sim.nodes.publishers import Publishers
-from oceangym_sim.simulator import (
-    RefusedError,
-    ResetRequest,
-    Simulator,
-    SimulatorOptions,
-    TickOutput,
-)
+from oceangym_sim.requests import RefusedError, ResetRequest, SimulatorOptions, TickOutput
+from oceangym_sim.simulator import Simulator
 
 TICK_S = Timing().tick
 # Ticks between two looks at services and cancel requests: half a second of simulation time.

@@ -1,0 +1,121 @@
+"""What a simulator is asked, why it refuses, and what a tick of it brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.errors import OceanGymError
+from oceangym_core.frames import FrameShift
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.observation import Contact, ManeuverResult, NavigationState
+from oceangym_core.waters import Profile, Water
+from oceangym_core.world import Bounds
+from oceangym_sim.dynamics import VehicleState
+from oceangym_sim.navigation import DvlSample, ImuSample, PressureSample
+
+
+class Refusal(str, Enum):
+    """Why a request was refused; the names are those of the interfaces' error codes."""
+
+    BUSY = 'BUSY'
+    BAD_START = 'BAD_START'
+    BAD_TIME = 'BAD_TIME'
+    UNKNOWN_TARGET = 'UNKNOWN_TARGET'
+    BAD_MAGNITUDE = 'BAD_MAGNITUDE'
+    NOT_RESET = 'NOT_RESET'
+    TIME_IS_UP = 'TIME_IS_UP'
+    OUT_OF_BOUNDS = 'OUT_OF_BOUNDS'
+
+
+class RefusedError(OceanGymError):
+    """A request that the simulator does not carry out."""
+
+    def __init__(self, code: Refusal, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorOptions:
+    """What is fixed for a simulator's life.
+
+    Attributes:
+        water: Optics, depth offset and lamps.
+        sensors: ``all``, ``truth`` or ``none``.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        image_size: Side of the camera images [px]; the vehicle's own if None.
+        vehicle: Model file; the shipped BlueROV2 Heavy if None.
+    """
+
+    water: Water
+    sensors: str = 'all'
+    device: str = 'auto'
+    image_size: int | None = None
+    vehicle: Path | None = None
+
+    @classmethod
+    def of(cls, setup: EpisodeSetup) -> SimulatorOptions:
+        """Return the options that an episode needs."""
+        options = setup.options
+        return cls(water=setup.water, sensors=options.resolved_sensors, device=options.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetRequest:
+    """One episode as the vehicle side sees it; poses and bounds are in map."""
+
+    start: Pose
+    seed: int
+    t_max: float
+    t_interval: float
+    profile: Profile
+    bounds: Bounds
+    navigation: str = 'truth'
+    targets: tuple[str, ...] = ()
+    shift: FrameShift = field(default_factory=FrameShift)
+
+    @classmethod
+    def of(cls, setup: EpisodeSetup) -> ResetRequest:
+        """Return the request that starts an episode."""
+        return cls(
+            start=setup.start.pose,
+            seed=setup.options.seed,
+            t_max=setup.t_max,
+            t_interval=setup.t_interval,
+            profile=setup.profile,
+            bounds=setup.bounds,
+            navigation=setup.navigation,
+            targets=tuple(anchor.name for anchor in setup.anchors),
+            shift=setup.shift,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickOutput:
+    """What one tick brought; sensors that were not due are None.
+
+    Attributes:
+        stamp: Simulation time at the end of the tick [s].
+        thrust: (T,) [N], with the battery's rate.
+        contacts: New, debounced collisions.
+        progress: Share of the interval flown 0..1; `applied` the magnitude so far [m or deg].
+        finished: Set on the last tick of a maneuver or of the episode; the new observation is then
+            in place.
+    """
+
+    stamp: float
+    imu: ImuSample | None = None
+    navigation: NavigationState | None = None
+    dvl: DvlSample | None = None
+    pressure: PressureSample | None = None
+    altitude: float | None = None
+    battery: float | None = None
+    thrust: Array | None = None
+    truth: VehicleState | None = None
+    contacts: tuple[Contact, ...] = ()
+    progress: float = 0.0
+    applied: float = 0.0
+    finished: ManeuverResult | None = None
