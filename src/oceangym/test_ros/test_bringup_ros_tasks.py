@@ -166,6 +166,18 @@ def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     assert 'the backend was lost' in nodes.log('task_manager')
 
 
+def test_a_lost_recorder_ends_the_episode(system, client):
+    from oceangym_msgs.action import RunTask
+
+    nodes = system('simulator', 'recorder', 'task_manager', record='light')
+    _, result = run_episode(client)
+    wait_until_running(client)
+    nodes.running['recorder'].kill()
+    outcome = client.done(result).result
+    assert outcome.error_code == RunTask.Result.RECORDER_LOST
+    assert outcome.score.partial
+
+
 def test_an_episode_without_a_backend_says_who_is_missing(system, client):
     from oceangym_msgs.action import RunTask
 

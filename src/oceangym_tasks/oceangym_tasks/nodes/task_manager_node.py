@@ -408,9 +408,6 @@ class TaskManagerNode(ContractNode):
             result.error_msg = score.end_reason
             handle.abort()
             return result
-        if not score.scored:
-            result.error_code = RunTask.Result.UNSCORED
-            result.error_msg = 'the episode could not be scored'
         handle.succeed()
         return result
 
