@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+import itertools
 import math
 from pathlib import Path
 import sys
@@ -31,6 +32,9 @@ CROP = 120
 NEAR, FAR = 5.0, 30.0
 LARGE = 5.0
 BEARINGS = 16
+# Heights to look from besides the plain one, and from which distance on [m].
+NEAR_ENOUGH, RISES = 10.0, (0.0, 6.0, 12.0)
+HULL = 20.0  # m
 # Beyond this the water hides everything: longer targets are seen from here with fewer pixels.
 SIGHT = 25.0
 CAMERA = CameraSpec(direction='front', mount=Pose.of((0, 0, 0), optical_orientation('front')))
@@ -61,6 +65,11 @@ class Subject:
     length: float
     heading: float
     slender: bool
+
+    @property
+    def height(self) -> float:
+        """From its lowest to its highest point below the surface [m]."""
+        return float(np.ptp(self.points[:, 2]))
 
     @property
     def centre(self) -> NDArray[np.float64]:
@@ -140,10 +149,14 @@ class Photographer:
             if name in subject.anchor.instances
         ]  # fmt: skip
         best, most = Pose(), -1.0
-        for bearing in np.arange(BEARINGS) * 2 * math.pi / BEARINGS:
+        # A long hull tells most by its outline from aside, everything else shows better from above.
+        hull = subject.anchor.radius is None and 2 * subject.height < subject.length > HULL
+        rises = (0.0,) if hull or distance < NEAR_ENOUGH else RISES
+        turns = np.arange(BEARINGS) * 2 * math.pi / BEARINGS
+        for bearing, rise in itertools.product(turns, rises):
             if subject.slender and abs(math.cos(bearing - subject.heading)) > 0.75:
                 continue
-            pose = self._stand_off(subject, distance, float(bearing))
+            pose = self._stand_off(subject, distance, float(bearing), rise)
             frame = self._scout.render(pose=pose, index=0, lamp_level=0.0)['front']
             seen = np.isin(frame.instance, wanted) & (frame.distance < distance + subject.length)
             # Of equal views the broadside one tells most.
@@ -153,7 +166,7 @@ class Photographer:
                 best, most = pose, score
         return best
 
-    def _stand_off(self, subject: Subject, distance: float, bearing: float) -> Pose:
+    def _stand_off(self, subject: Subject, distance: float, bearing: float, rise: float) -> Pose:
         """Return the pose aimed at the target's middle with its nearest point at `distance` [m]."""
         out = np.array([math.cos(bearing), math.sin(bearing), 0.0])
         centre = subject.centre
@@ -161,25 +174,27 @@ class Photographer:
         low, high = 0.0, distance + 2 * subject.length
         for _ in range(30):
             reach = 0.5 * (low + high)
-            place = self._lift(subject, centre + reach * out)
+            place = self._lift(subject, centre + reach * out, rise)
             if np.linalg.norm(cloud - place, axis=1).min() < distance:
                 low = reach
             else:
                 high = reach
-        place = self._lift(subject, centre + high * out)
+        place = self._lift(subject, centre + high * out, rise)
         to_centre = centre - place
         # Tall things are looked at level, where the vehicle is, low ones from above.
         drop = min(0.0, float(to_centre[2]))
         pitch = math.atan2(-drop, float(np.hypot(*to_centre[:2])))
         return Pose.from_euler(place, 0.0, pitch, bearing + math.pi)
 
-    def _lift(self, subject: Subject, place: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _lift(
+        self, subject: Subject, place: NDArray[np.float64], rise: float
+    ) -> NDArray[np.float64]:
         """Return a place somewhat above a low target or beside a high one, clear of the seabed."""
         bottom, top = subject.points[:, 2].min(), subject.points[:, 2].max()
         height = float(top - bottom)
         flat = height < subject.length / 4
         above = height + 0.25 * subject.length if flat else height / 3
-        wanted = bottom + min(max(1.5, above), 6.0)
+        wanted = bottom + min(max(1.5, above), 6.0) + rise
         ground = self._world.seabed(float(place[0]), float(place[1]))
         return np.array([place[0], place[1], min(max(wanted, ground + 1.2), -1.0)])
 
