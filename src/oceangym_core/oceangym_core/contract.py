@@ -106,3 +106,8 @@ class Timing:
     navigation_hz: float = 5.0
     battery_hz: float = 1.0
     trajectory_hz: float = 1.0
+
+
+LOCKSTEP = Timing()
+# As on hardware: a faster IMU needs a shorter tick.
+REALTIME = Timing(tick=0.02, imu_hz=50.0)

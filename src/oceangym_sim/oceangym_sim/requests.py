@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from oceangym_core.contract import LOCKSTEP, Timing
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
@@ -48,6 +49,7 @@ class SimulatorOptions:
         device: ``auto``, ``cpu`` or ``cuda``.
         image_size: Side of the camera images [px]; the vehicle's own if None.
         vehicle: Model file; the shipped BlueROV2 Heavy if None.
+        timing: Rates and the tick; they differ between lockstep and realtime mode.
     """
 
     water: Water
@@ -55,6 +57,7 @@ class SimulatorOptions:
     device: str = 'auto'
     image_size: int | None = None
     vehicle: Path | None = None
+    timing: Timing = LOCKSTEP
 
     @classmethod
     def of(cls, setup: EpisodeSetup) -> SimulatorOptions:

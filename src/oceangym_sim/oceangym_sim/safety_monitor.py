@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oceangym_core.contract import Timing
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import Contact
 from oceangym_core.signed_distance import build_distance_field, DistanceField, nearest_obstacle
@@ -42,6 +41,7 @@ class SafetyMonitor:
         field: DistanceField,
         targets: Iterable[Anchor],
         bounds: Bounds,
+        tick: float,
     ) -> None:
         """Prepare for an episode.
 
@@ -50,6 +50,7 @@ class SafetyMonitor:
             field: The distance field whose instance indices the contacts carry.
             targets: Of the task; one may come near them.
             bounds: Operating volume in map.
+            tick: Time between two updates [s].
         """
         own = {name for anchor in targets for name in anchor.instances}
 
@@ -59,6 +60,7 @@ class SafetyMonitor:
         self._obstacles = build_distance_field(world, select=counts)
         self._field = field
         self.bounds = bounds
+        self._tick = tick
         self._last_touch: dict[str, float] = {}
         self._inside = False
         self._contacts: list[Contact] = []
@@ -96,7 +98,7 @@ class SafetyMonitor:
         tally = Tally(
             contacts=tuple(self._contacts),
             standoff_events=self._events,
-            standoff_seconds=round(self._ticks_inside * Timing().tick, 6),
+            standoff_seconds=round(self._ticks_inside * self._tick, 6),
             boundary_events=self._crossings,
         )
         self._contacts, self._events, self._ticks_inside, self._crossings = [], 0, 0, 0

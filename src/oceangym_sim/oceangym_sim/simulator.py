@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, EndReason, Timing
+from oceangym_core.contract import Action, EndReason
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.observation import (
@@ -41,7 +41,6 @@ from oceangym_sim.sonar import SeaWater
 from oceangym_sim.vehicle import load_vehicle
 from oceangym_sim.water import WaterOptics
 
-TIMING = Timing()
 VEHICLE = 'bluerov2_heavy'
 ALTIMETER_REACH_M = 100.0
 # A start nearer than this to anything is inside it, for a hull of half a metre.
@@ -57,6 +56,7 @@ class Simulator:
         """Load the vehicle and, when images are wanted, build the ray scene."""
         self.world = world
         self.options = options
+        self.timing = options.timing
         path = options.vehicle or assets_root() / 'models' / VEHICLE / 'model.sdf'
         self.vehicle = load_vehicle(path)
         self.cameras = tuple(_resized(spec, options.image_size) for spec in self.vehicle.cameras)
@@ -85,7 +85,7 @@ class Simulator:
     @property
     def clock(self) -> float:
         """Simulation time [s]."""
-        return round(self._ticks * TIMING.tick, 6)
+        return round(self._ticks * self.timing.tick, 6)
 
     @property
     def voltage(self) -> float:
@@ -157,7 +157,11 @@ class Simulator:
         )
         self._executor.reset(self._estimate)
         self._monitor = SafetyMonitor(
-            world=self.world, field=self._field, targets=anchors, bounds=request.bounds
+            world=self.world,
+            field=self._field,
+            targets=anchors,
+            bounds=request.bounds,
+            tick=self.timing.tick,
         )
         self._sensors = SensorSuite(
             world=self.world,
@@ -222,41 +226,41 @@ class Simulator:
         self._executor.command_velocity(linear, yaw_rate, self._estimate)
 
     def tick(self) -> TickOutput:
-        """Advance simulation time by one tick (0.05 s)."""
+        """Advance simulation time by one tick (0.05 s in lockstep)."""
         request = self._need_reset()
-        if request.profile.battery_ends and self._due(TIMING.battery_hz):
+        if request.profile.battery_ends and self._due(self.timing.battery_hz):
             self._executor.autopilot.set_voltage(float(self._dynamics.voltage[0]))
-        throttle = self._executor.update(self._estimate, TIMING.tick)
-        substeps = round(TIMING.tick / TIMING.physics_step)
-        self._dynamics.step(throttle, TIMING.physics_step, substeps)
+        throttle = self._executor.update(self._estimate, self.timing.tick)
+        substeps = round(self.timing.tick / self.timing.physics_step)
+        self._dynamics.step(throttle, self.timing.physics_step, substeps)
         self._ticks += 1
         state = self._dynamics.vehicle()
-        if self._due(TIMING.navigation_hz):
+        if self._due(self.timing.navigation_hz):
             self._altitude = self._range_down(state)
         self._estimate = self._estimated(state)
         contacts = self._monitor.update(
             stamp=self.clock, pose=state.pose, touched=self._dynamics.contacts
         )
-        if self._due(TIMING.trajectory_hz):
+        if self._due(self.timing.trajectory_hz):
             self._trajectory.append(_row(state))
         reason = self._end_reason(state, request)
         progress = applied = 0.0
         if self._busy:
             progress = (self.clock - self._t_start) / max(
-                self._t_stop - self._t_start, TIMING.tick
+                self._t_stop - self._t_start, self.timing.tick
             )
             applied = self._executor.progress(self._estimate)
         finished = None if reason is None else self._finish(reason)
         return TickOutput(
             stamp=self.clock,
-            imu=self._imu() if self._due(TIMING.imu_hz) else None,
-            navigation=self._estimate if self._due(TIMING.odometry_hz) else None,
-            dvl=self._navigation.dvl() if self._due(TIMING.navigation_hz) else None,
-            pressure=self._navigation.pressure() if self._due(TIMING.navigation_hz) else None,
-            altitude=self._altitude if self._due(TIMING.navigation_hz) else None,
-            battery=state.battery if self._due(TIMING.battery_hz) else None,
-            thrust=state.thrust if self._due(TIMING.battery_hz) else None,
-            truth=state if self._due(TIMING.odometry_hz) else None,
+            imu=self._imu() if self._due(self.timing.imu_hz) else None,
+            navigation=self._estimate if self._due(self.timing.odometry_hz) else None,
+            dvl=self._navigation.dvl() if self._due(self.timing.navigation_hz) else None,
+            pressure=self._navigation.pressure() if self._due(self.timing.navigation_hz) else None,
+            altitude=self._altitude if self._due(self.timing.navigation_hz) else None,
+            battery=state.battery if self._due(self.timing.battery_hz) else None,
+            thrust=state.thrust if self._due(self.timing.battery_hz) else None,
+            truth=state if self._due(self.timing.odometry_hz) else None,
             contacts=contacts,
             progress=min(progress, 1.0),
             applied=applied,
@@ -287,9 +291,10 @@ class Simulator:
 
     def _check(self, request: ResetRequest) -> None:
         times = (request.t_max, request.t_interval)
-        if not all(math.isfinite(t) and t >= TIMING.tick for t in times):
+        if not all(math.isfinite(t) and t >= self.timing.tick for t in times):
             raise RefusedError(
-                Refusal.BAD_TIME, f't_max, t_interval {times} s must be at least {TIMING.tick} s'
+                Refusal.BAD_TIME,
+                f't_max, t_interval {times} s must be at least {self.timing.tick} s',
             )
         position = np.asarray(request.start.position)
         norm = float(np.linalg.norm(request.start.quaternion))
@@ -323,7 +328,7 @@ class Simulator:
         return self._request
 
     def _due(self, hertz: float) -> bool:
-        return self._ticks % round(1.0 / (hertz * TIMING.tick)) == 0
+        return self._ticks % round(1.0 / (hertz * self.timing.tick)) == 0
 
     def _range_down(self, state: VehicleState) -> float:
         x, y, z = state.pose.position
@@ -351,9 +356,9 @@ class Simulator:
             reason = self._ended = EndReason.BOUNDS
         elif request.profile.battery_ends and state.battery <= 0.0:
             reason = self._ended = EndReason.BATTERY
-        elif self.clock >= request.t_max - TIMING.tick / 2:
+        elif self.clock >= request.t_max - self.timing.tick / 2:
             reason = self._ended = EndReason.TIME
-        elif self._busy and self.clock >= self._t_stop - TIMING.tick / 2:
+        elif self._busy and self.clock >= self._t_stop - self.timing.tick / 2:
             reason = EndReason.COMPLETED
         return reason
 

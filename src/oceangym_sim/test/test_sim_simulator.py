@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, EndReason, LOCKSTEP, REALTIME, Timing
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.waters import load_profile, load_water
@@ -204,13 +204,16 @@ def test_altitude_is_the_range_to_the_floor(tank: World) -> None:
     assert observation.navigation.depth == pytest.approx(15.0, abs=0.05)
 
 
-def test_rates_of_the_streams(tank: World) -> None:
-    sim = simulator(tank)
+@pytest.mark.parametrize(('timing', 'imu_hz'), [(LOCKSTEP, 20), (REALTIME, 50)])
+def test_rates_of_the_streams(tank: World, timing: Timing, imu_hz: int) -> None:
+    options = SimulatorOptions(water=load_water('shallow'), sensors='none', timing=timing)
+    sim = Simulator(world=tank, options=options)
     sim.reset(request(tank))
-    sim.start_maneuver(Action.HOLD, None)
-    ticks = [sim.tick() for _ in range(200)]  # 10 s
+    sim.start_maneuver(Action.FORWARD, 5.0)
+    ticks = [sim.tick() for _ in range(round(10.0 / timing.tick))]
+    assert ticks[-1].stamp == pytest.approx(10.0)
     for stream, hertz in (
-        ('imu', 20),
+        ('imu', imu_hz),
         ('navigation', 10),
         ('dvl', 5),
         ('pressure', 5),
@@ -219,6 +222,8 @@ def test_rates_of_the_streams(tank: World) -> None:
         ('truth', 10),
     ):
         assert sum(getattr(t, stream) is not None for t in ticks) == hertz * 10, stream
+    # The same autopilot flies at either tick.
+    assert ticks[-1].applied == pytest.approx(5.0, abs=0.3)
 
 
 def test_the_hard_profile_drifts_a_vehicle_that_reckons(tank: World) -> None:

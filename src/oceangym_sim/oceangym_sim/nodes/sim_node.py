@@ -18,7 +18,7 @@ from rclpy.clock_type import ClockType
 from rclpy.task import Future
 from std_msgs.msg import Float32
 
-from oceangym_core.contract import Action, EndReason, Timing
+from oceangym_core.contract import Action, EndReason, LOCKSTEP, REALTIME
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import header_of, magnitude_of, pose_of_message, stamp_of
@@ -32,7 +32,6 @@ from oceangym_sim.nodes.publishers import Publishers
 from oceangym_sim.requests import RefusedError, ResetRequest, SimulatorOptions, TickOutput
 from oceangym_sim.simulator import Simulator
 
-TICK_S = Timing().tick
 # Ticks between two looks at services and cancel requests: half a second of simulation time.
 TICKS_PER_SLICE = 10
 FROZEN_CLOCK_S = 0.1
@@ -60,6 +59,7 @@ class SimNode(ContractNode):
                 sensors=options.resolved_sensors,
                 device=options.device,
                 image_size=image_size or None,
+                timing=LOCKSTEP if options.mode == 'lockstep' else REALTIME,
             ),
         )
         self._lockstep = options.mode == 'lockstep'
@@ -111,7 +111,7 @@ class SimNode(ContractNode):
             self._next_tick = now
         while self._next_tick <= now and self._simulator.ended is None:
             self._tick()
-            self._next_tick += TICK_S / self._options.rtf
+            self._next_tick += self._simulator.timing.tick / self._options.rtf
         if self._simulator.clock >= self._next_images and self._simulator.ended is None:
             self._next_images = self._simulator.clock + REALTIME_IMAGES_S
             self._out.instant(self._simulator.refresh())
