@@ -1,0 +1,1 @@
+"""From a model's raw reply to one command."""
