@@ -35,9 +35,9 @@ from oceangym.processes import (
     ProcessSpec,
 )
 from oceangym.supervisor import LOSS_GRACE_S, STOP_GRACE_S
-from oceangym.world_files import world_file
 from oceangym_core.options import Argument, ARGUMENTS, parse_ros_arguments
 from oceangym_core.record import new_run_directory, run_id_for
+from oceangym_worlds.world_files import world_file
 
 
 def declared(argument: Argument) -> DeclareLaunchArgument:

@@ -16,7 +16,6 @@ from oceangym.domain import DomainLease
 from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
 from oceangym.supervisor import Outcome, Supervisor
-from oceangym.world_files import world_file
 from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import parse_ros_arguments, RunOptions
@@ -25,6 +24,7 @@ from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.world import load_world
+from oceangym_worlds.world_files import world_file
 
 
 def run_command(arguments: Sequence[str]) -> int:

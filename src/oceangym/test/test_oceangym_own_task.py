@@ -10,7 +10,6 @@ import pytest
 import trimesh
 import yaml
 
-from oceangym.world_files import world_file
 from oceangym_bench.episode import EpisodeOutcome, run_episode
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
@@ -21,6 +20,7 @@ from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import load_visual_mesh, load_world
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
+from oceangym_worlds.world_files import world_file
 
 HARBOUR = config_path('examples', 'harbour')
 WORLD = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 import math
+import re
 
 import numpy as np
 
@@ -19,6 +20,8 @@ FIXED_STARTS: dict[str, tuple[float, float, float, float]] = {
     'point2': (350.0, -118.0, -7.0, -135.0),
 }
 START_NAMES = (*FIXED_STARTS, 'random')
+# A random start of its own seed, so that repeats with other seeds begin at the same place.
+_SEEDED_START = re.compile(r'random_(\d{1,18})')
 
 MIN_TARGET_RANGE_M = 100.0
 SEABED_CLEARANCE_M = 10.0
@@ -34,7 +37,7 @@ class Start:
     """A start and the nearest target seen from it.
 
     Attributes:
-        name: ``point1``, ``point2``, ``random`` or ``custom``.
+        name: ``point1``, ``point2``, ``random``, ``random_<seed>`` or ``custom``.
         pose: base_link in map.
         target: Name of the nearest target.
         range: Distance to its point [m].
@@ -58,11 +61,14 @@ def parse_start(text: str) -> tuple[str, tuple[float, float, float, float] | Non
     """
     if text in FIXED_STARTS:
         return text, FIXED_STARTS[text]
-    if text == 'random':
+    if text == 'random' or _SEEDED_START.fullmatch(text):
         return text, None
     if ',' not in text:
         raise unknown_name(
-            'start', text, START_NAMES, hint='A place of your own is x,y,z,yaw_deg in map.'
+            'start',
+            text,
+            (*START_NAMES, 'random_<seed>'),
+            hint='A place of your own is x,y,z,yaw_deg in map.',
         )
     try:
         numbers = [float(part) for part in text.split(',')]
@@ -90,8 +96,8 @@ def resolve_start(
     """Return the start that a ``start:=`` value stands for.
 
     Args:
-        text: ``point1``, ``point2``, ``random`` or ``x,y,z,yaw_deg``.
-        seed: Of the run; decides a random start.
+        text: ``point1``, ``point2``, ``random``, ``random_<seed>`` or ``x,y,z,yaw_deg``.
+        seed: Of the run; decides a random start without a seed of its own.
         targets: Of the task.
         lower: Lower bounds in map [m].
         upper: Upper bounds in map [m].
@@ -104,8 +110,10 @@ def resolve_start(
     """
     name, numbers = parse_start(text)
     if numbers is None:
+        own = _SEEDED_START.fullmatch(text)
+        drawn = seed if own is None else int(own.group(1))
         pose = _random_pose(
-            seed, targets=targets, lower=lower, upper=upper, seabed=seabed, clearance=clearance
+            drawn, targets=targets, lower=lower, upper=upper, seabed=seabed, clearance=clearance
         )
     else:
         x, y, z, yaw_deg = numbers

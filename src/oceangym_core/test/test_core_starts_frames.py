@@ -48,6 +48,15 @@ def test_bearings_are_counter_clockwise_and_relative_ones_positive_to_port() -> 
     assert turned.relative_bearing == pytest.approx(-math.pi / 2)
 
 
+def test_a_random_start_with_a_seed_of_its_own_ignores_the_seed_of_the_run() -> None:
+    named = [resolve_start('random_7', seed, targets=PIPE, **OPEN_WATER) for seed in (0, 1)]
+    drawn = resolve_start('random', 7, targets=PIPE, **OPEN_WATER)
+    assert {start.name for start in named} == {'random_7'}
+    assert {start.pose for start in named} == {drawn.pose}
+    with pytest.raises(OceanGymError, match="unknown start 'random_x'"):
+        resolve_start('random_x', 0, targets=PIPE, **OPEN_WATER)
+
+
 def test_random_starts_keep_away_from_targets_seabed_surface_and_obstacles() -> None:
     rock = np.array([200.0, 0.0, -50.0])
 
