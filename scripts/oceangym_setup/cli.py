@@ -18,7 +18,8 @@ _USAGE = """usage: scripts/oceangym VERB [ARGUMENTS]
   list    list tasks, agents and the other things run can be given
   score   score a finished run again: score runs/NAME [--scorer paper] [--json]
   test    style checks, unit tests, then tests with ROS; arguments go to pytest
-  setup   set everything up now (run and test do it on first use); --clean starts afresh
+  setup   set everything up now (run and test do it on first use); --clean starts afresh,
+          --extras adds what the Ray executor and the browser tests need
   doctor  check this machine, each finding with a remedy
   shell   a shell in which ROS 2 and the packages are at hand
 
@@ -63,11 +64,11 @@ def _dispatch(verb: str) -> Callable[[Workspace, list[str]], int]:
 
 def _setup(workspace: Workspace, arguments: list[str]) -> int:
     for argument in arguments:
-        if argument != '--clean':
-            raise SetupError(f'setup does not know {argument!r}', 'allowed: --clean')
-    if arguments:
+        if argument not in ('--clean', '--extras'):
+            raise SetupError(f'setup does not know {argument!r}', 'allowed: --clean --extras')
+    if '--clean' in arguments:
         install.clean(workspace)
-    install.ensure(workspace)
+    install.ensure(workspace, extras='--extras' in arguments)
     print(f'ready; in a shell of your own: . {workspace.env_script}')
     return 0
 
@@ -79,7 +80,7 @@ def _shell(workspace: Workspace, arguments: list[str]) -> int:
 
 
 def _test(workspace: Workspace, arguments: list[str]) -> int:
-    install.ensure(workspace)
+    install.ensure(workspace, extras=True)
     preflight.check_shared_memory()
     return testing.run(workspace, arguments)
 

@@ -26,8 +26,13 @@ def _ensure_llvm(workspace: Workspace) -> None:
         shown.name = f'LLVM library for the ray tracer ({library.name})'
 
 
-def ensure(workspace: Workspace) -> None:
-    """Do what is left to do of the set-up."""
+def ensure(workspace: Workspace, *, extras: bool = False) -> None:
+    """Do what is left to do of the set-up.
+
+    Args:
+        workspace: the checkout.
+        extras: whether the packages of optional parts are wanted too.
+    """
     preflight.check_before_setup(workspace, os.environ)
     started = time.monotonic()
     with SetupLock(workspace):
@@ -35,6 +40,8 @@ def ensure(workspace: Workspace) -> None:
         if first:
             say(f'setting up {workspace.root} (first use; about three minutes)')
         venv.ensure(workspace)
+        if extras:
+            venv.ensure_extras(workspace)
         _ensure_llvm(workspace)
         build.ensure(workspace)
         environment.write_script(workspace)

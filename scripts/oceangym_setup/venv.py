@@ -77,7 +77,7 @@ def _create(workspace: Workspace, env: Mapping[str, str]) -> None:
     if workspace.is_done('venv', key) and workspace.python.exists():
         return
     with step('virtual environment') as shown:
-        for stamp in ('venv', 'requirements', 'cmake_prefix'):
+        for stamp in ('venv', 'requirements', 'extras', 'cmake_prefix'):
             workspace.mark_undone(stamp)
         shutil.rmtree(workspace.venv, ignore_errors=True)
         flags = ['--system-site-packages'] if workspace.native else []
@@ -100,16 +100,31 @@ def _install(workspace: Workspace, env: Mapping[str, str]) -> None:
     if workspace.is_done('requirements', key):
         return
     lock = workspace.lock_file.read_text(encoding='utf-8')
-    count = sum(1 for line in lock.splitlines() if '==' in line)
     first = workspace.state / 'build-tools.txt'
     first.write_text(build_tools(lock), encoding='utf-8')
     workspace.mark_undone('requirements')
     workspace.mark_undone('cmake_prefix')
-    with step(f'about {count} pinned Python packages') as shown:
+    with step(f'about {_count(lock)} pinned Python packages') as shown:
         if first.stat().st_size:
             _pip(workspace, shown, env, 'build-tools', first)
         _pip(workspace, shown, env, 'requirements', workspace.lock_file)
         workspace.mark_done('requirements', key)
+
+
+def _count(lock: str) -> int:
+    return sum(1 for line in lock.splitlines() if '==' in line)
+
+
+def ensure_extras(workspace: Workspace) -> None:
+    """Install what optional parts need, on top of the rest."""
+    lock = workspace.extras_file.read_text(encoding='utf-8')
+    key = digest([install_key(workspace), lock])
+    if workspace.is_done('extras', key):
+        return
+    workspace.mark_undone('extras')
+    with step(f'about {_count(lock)} pinned Python packages of optional parts') as shown:
+        _pip(workspace, shown, pip_environment(os.environ), 'extras', workspace.extras_file)
+        workspace.mark_done('extras', key)
 
 
 def _pip(workspace: Workspace, shown: Step, env: Mapping[str, str], name: str, file: Path) -> None:

@@ -89,6 +89,12 @@ class Workspace:
         return self.root / 'requirements' / ('lock-native.txt' if self.native else 'lock.txt')
 
     @property
+    def extras_file(self) -> Path:
+        """The pinned requirements of optional parts."""
+        native = '-native' if self.native else ''
+        return self.root / 'requirements' / f'lock-extras{native}.txt'
+
+    @property
     def stamps(self) -> Path:
         """One file for each finished step."""
         return self.state / 'stamps'

@@ -26,7 +26,7 @@ def backend(nodes, small_world, make_specs, make_probe):
 
     options = RunOptions(agent='none', sensors='all', record='false')
     specs = make_specs(options, nodes.directory, small_world)
-    nodes.start(specs['simulator'], image_size=48)
+    nodes.start(specs['simulator'], camera_size=48)
     probe = make_probe('first')
     observed = probe.call(Observe, 'sim/observe', Observe.Request())
     refused = fly(probe, 'forward')

@@ -34,7 +34,7 @@ def test_velocities_are_followed_until_the_operator_falls_silent(
     specs = make_specs(options, tmp_path, small_world)
     nodes, probe = make_nodes(tmp_path, domain_id), make_probe('operator')
     try:
-        nodes.start(specs['simulator'], image_size=32)
+        nodes.start(specs['simulator'], camera_size=32)
         start = Pose(position=Point(x=144.0, y=-114.0, z=-60.0), orientation=Quaternion(w=1.0))
         request = Reset.Request(
             start=start, t_max=600.0, t_interval=30.0, profile='standard', targets=[]

@@ -135,6 +135,7 @@ def test_reports_stops_and_their_refusals(system, client, tmp_path):
 def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     from oceangym_msgs.action import RunTask
     from oceangym_msgs.msg import Decision as DecisionMessage
+    from rclpy.duration import Duration
 
     from oceangym_core.contract import Action
     from oceangym_core.decisions import Decision
@@ -151,6 +152,8 @@ def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     decision = Decision(index=0, action=Action.HOLD)
     client.until(lambda: publisher.get_subscription_count() >= 2)
     publisher.publish(decision_message(decision, agent='test', stamp=0.0))
+    # Matched here is not matched there: only one that was heard can be missed.
+    assert publisher.wait_for_all_acked(Duration(seconds=30))
     client.node.destroy_publisher(publisher)
     outcome = client.done(result).result
     assert outcome.error_code == RunTask.Result.AGENT_LOST
