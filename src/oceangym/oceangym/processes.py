@@ -11,7 +11,7 @@ from typing import Any
 
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import ARGUMENTS, Kind, RunOptions
+from oceangym_core.options import ARGUMENTS, RunOptions
 
 PROFILES_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 DISCOVERY_VARIABLE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
@@ -61,13 +61,9 @@ class ProcessSpec:
 
 
 def option_parameters(options: RunOptions) -> dict[str, Parameter]:
-    """Return the run options as node parameters; 0.0 stands for "the task's"."""
-    numbers = {argument.name for argument in ARGUMENTS if argument.kind is Kind.NUMBER}
-    # A whole number would reach the node as an integer, which ROS refuses for a float parameter.
-    return {
-        name: float(value or 0.0) if name in numbers else value
-        for name, value in options.as_dict().items()
-    }
+    """Return the run options as node parameters."""
+    values = options.as_dict()
+    return {argument.name: argument.to_parameter(values[argument.name]) for argument in ARGUMENTS}
 
 
 def given_words(values: Mapping[str, str]) -> list[str]:

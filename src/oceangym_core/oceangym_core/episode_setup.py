@@ -78,7 +78,7 @@ def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
         targets=targets,
         anchors=tuple(world.anchor(t.name) for t in targets),
         bounds=Bounds(lower=lower, upper=upper),
-        shift=shift_for(options.frame, options.seed),
+        shift=shift_for(options.frame, options.resolved_frame_seed),
         start=start,
         t_max=options.t_max or task.t_max,
         t_interval=options.t_interval or task.t_interval,

@@ -1,155 +1,54 @@
-"""The arguments of a run: one table that the command line, launch files and README are made from."""
+"""The options of a run: what its arguments mean together, read from words and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from enum import Enum
-import math
 from pathlib import Path
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
+from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind, MAX_SEED
+from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.starts import parse_start, START_NAMES
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water, profile_names, water_names
 
-AGENTS = ('survey', 'idle', 'random', 'blind_spam', 'oracle', 'replay', 'teleop', 'none')
+# The table belongs to the options: whoever needs one takes both from here.
+__all__ = [
+    'AGENTS',
+    'ARGUMENTS',
+    'MODEL_AGENTS',
+    'SCRIPTED_MODEL',
+    'Argument',
+    'Kind',
+    'RunOptions',
+    'choices_of',
+    'help_lines',
+    'model_names',
+    'option_table',
+    'parse_ros_arguments',
+    'prompt_names',
+    'resolve_names',
+]
+
+# Agents that ask a model, and the preset of the one that needs none to be named.
+MODEL_AGENTS = ('mllm', 'scripted')
+SCRIPTED_MODEL = 'scripted_patrol'
+# Arguments that mean nothing without a model.
+_MODEL_ARGUMENTS = ('model', 'base_url', 'memory_from')
 
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
-MAX_SEED = 2**63 - 1
-
-
-class Kind(str, Enum):
-    """How an argument's text is read."""
-
-    NAME = 'name'
-    INTEGER = 'integer'
-    NUMBER = 'number'
-    BOOLEAN = 'boolean'
-    TEXT = 'text'
-
-
-@dataclass(frozen=True, kw_only=True)
-class Argument:
-    """One argument of ``run`` and of the launch file.
-
-    Attributes:
-        name: As in ``name:=value``.
-        default: As a person would type it; empty where it is decided elsewhere.
-        kind: How the text is read.
-        description: One sentence with the unit.
-        choices: The closed set of values, or empty.
-        unit: Of a number.
-        low, high: Accepted range of a number, both included.
-    """
-
-    name: str
-    default: str
-    kind: Kind
-    description: str
-    choices: tuple[str, ...] = ()
-    unit: str = ''
-    low: float = -math.inf
-    high: float = math.inf
-
-
-def _name(name: str, default: str, description: str, *choices: str) -> Argument:
-    return Argument(
-        name=name, default=default, kind=Kind.NAME, description=description, choices=choices
-    )
-
-
-def _number(
-    name: str, default: str, description: str, unit: str, low: float, high: float
-) -> Argument:
-    return Argument(
-        name=name,
-        default=default,
-        kind=Kind.NUMBER,
-        description=description,
-        unit=unit,
-        low=low,
-        high=high,
-    )
-
-
-def _integer(name: str, description: str) -> Argument:
-    return Argument(
-        name=name,
-        default='0',
-        kind=Kind.INTEGER,
-        description=description,
-        low=0,
-        high=MAX_SEED,
-    )
-
-
-def _text(name: str, default: str, description: str) -> Argument:
-    return Argument(name=name, default=default, kind=Kind.TEXT, description=description)
-
-
-ARGUMENTS: tuple[Argument, ...] = (
-    _text('task', 'inspect_pipe', 'Task: an id, an alias task1..task12, or a YAML file.'),
-    _text('water', 'shallow', 'Water: shallow, deep, or a YAML file.'),
-    _text('start', 'point1', 'Start: point1, point2, random, or x,y,z,yaw_deg in map.'),
-    _integer('seed', 'Seed of noise, current and random start.'),
-    _integer('world_seed', 'Seed of the layout of targets and props; 0 is the shipped map.'),
-    _name('agent', 'survey', 'Who drives; none waits for an agent of your own.', *AGENTS),
-    _name('backend', 'embedded', 'What swims.', 'embedded', 'gazebo', 'vehicle'),
-    _name(
-        'mode',
-        'lockstep',
-        'Whether time waits for the agent (lockstep) or runs on (realtime).',
-        'lockstep',
-        'realtime',
-    ),
-    _number('rtf', '1.0', 'Speed of realtime mode over wall time.', '', 0.01, 100.0),
-    _number('t_max', '', "Length of the episode; the task's if not given.", 's', 1.0, 86400.0),
-    _number('t_interval', '', "Length of a maneuver; the task's if not given.", 's', 1.0, 3600.0),
-    _name(
-        'frame', 'map', 'Frame that the agent sees: map, or shifted by the seed.', 'map', 'shifted'
-    ),
-    _text('profile', 'standard', 'Profile: standard, hard, or a YAML file.'),
-    _name(
-        'nav',
-        'auto',
-        "Navigation estimate; auto is the profile's.",
-        'auto',
-        'truth',
-        'dead_reckoning',
-    ),
-    _name('record', 'light', 'What the bag holds.', 'light', 'full', 'false'),
-    _name(
-        'sensors',
-        'auto',
-        'What is rendered; truth is only what scoring needs, auto depends on the agent.',
-        'auto',
-        'all',
-        'truth',
-        'none',
-    ),
-    _name('device', 'auto', 'Where rays are traced.', 'auto', 'cpu', 'cuda'),
-    Argument(
-        name='rviz',
-        default='false',
-        kind=Kind.BOOLEAN,
-        description='Whether rviz is started.',
-        choices=('true', 'false'),
-    ),
-    _text('namespace', 'auv', 'Namespace of the vehicle.'),
-    _text('results_dir', 'runs', 'Directory that run directories are made in.'),
-    _text('replay', '', 'Run directory whose decisions agent:=replay repeats.'),
-    _text('config', '', 'Further configuration directories, separated by colons.'),
-)
+_YAML = ('.yaml', '.yml')
 _BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """The arguments of one run, checked. `t_max` and `t_interval` [s] are the task's when None."""
+    """The arguments of one run, checked; None where it is decided elsewhere or has no limit."""
 
     task: str = 'inspect_pipe'
     water: str = 'shallow'
@@ -163,6 +62,7 @@ class RunOptions:
     t_max: float | None = None
     t_interval: float | None = None
     frame: str = 'map'
+    frame_seed: int | None = None
     profile: str = 'standard'
     nav: str = 'auto'
     record: str = 'light'
@@ -172,6 +72,29 @@ class RunOptions:
     namespace: str = 'auv'
     results_dir: str = 'runs'
     replay: str = ''
+    model: str = ''
+    base_url: str = ''
+    prompt: str = 'oceangym'
+    reply: str = 'json'
+    loop: str = 'single'
+    sonar: str = 'none'
+    image_size: int | None = None
+    memory: int = 60
+    memory_tokens: int = 4000
+    memory_images: int = 0
+    memory_from: str = ''
+    memory_strip: str = 'none'
+    coverage: str = 'none'
+    detector: bool = False
+    planner: bool = False
+    call_timeout: float = 60.0
+    decision_deadline: float = 180.0
+    max_retries: int = 3
+    max_reasks: int = 2
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_wall: float | None = None
+    max_decisions: int | None = None
     config: str = ''
 
     def __post_init__(self) -> None:
@@ -187,6 +110,59 @@ class RunOptions:
             raise OceanGymError('agent replay needs replay:=<run directory> of a recorded run')
         if self.replay and self.agent != 'replay':
             raise OceanGymError(f'replay:= is for agent:=replay; the agent is {self.agent}')
+        self._check_model()
+
+    def _check_model(self) -> None:
+        """Refuse what does not fit an agent with, or without, a model."""
+        if self.agent not in MODEL_AGENTS:
+            for name in _MODEL_ARGUMENTS:
+                if getattr(self, name):
+                    raise OceanGymError(
+                        f'{name}:= is for agent:=mllm and agent:=scripted; '
+                        f'the agent is {self.agent}'
+                    )
+            return
+        if self.agent == 'mllm' and not self.model:
+            known = ', '.join(_file_names('agents')) or 'none is installed'
+            raise OceanGymError(
+                f'agent mllm needs model:=<preset or YAML file>. Presets: {known}. '
+                'agent:=scripted shows the whole path without a model.'
+            )
+        unseen = [a for a in ('sonar', 'detector') if getattr(self, a) not in ('none', False)]
+        if unseen and self.resolved_sensors != 'all':
+            value = _typed(getattr(self, unseen[0]))
+            raise OceanGymError(
+                f'{unseen[0]}:={value} needs what sensors:=all renders; '
+                f'sensors is {self.sensors}: give sensors:=all'
+            )
+        if self.base_url:
+            _check_url(self.base_url)
+
+    @property
+    def model_preset(self) -> str:
+        """Name or file of the model's preset; empty for agents without a model."""
+        if self.agent not in MODEL_AGENTS:
+            return ''
+        return self.model or SCRIPTED_MODEL
+
+    @property
+    def track(self) -> str:
+        """Table of the benchmark that a run belongs to: V, VS, AIDED, or none without a model."""
+        if self.agent not in MODEL_AGENTS:
+            return 'none'
+        if self.sonar == 'described' or self.coverage != 'none' or self.detector or self.planner:
+            return 'AIDED'
+        return 'VS' if self.sonar == 'fan' else 'V'
+
+    @property
+    def resolved_frame_seed(self) -> int:
+        """Seed of the shifted frame."""
+        return self.seed if self.frame_seed is None else self.frame_seed
+
+    @property
+    def memory_sources(self) -> tuple[Path, ...]:
+        """Where experience comes from."""
+        return tuple(Path(part).expanduser() for part in self.memory_from.split(':') if part)
 
     @property
     def config_dirs(self) -> tuple[Path, ...]:
@@ -202,7 +178,10 @@ class RunOptions:
 
     @property
     def agent_name(self) -> str:
-        """The agent's name in the record: a person at the keyboard is ``human``."""
+        """The agent's name in the record: its model's, and ``human`` for a person at the keys."""
+        if self.agent in MODEL_AGENTS:
+            name = self.model_preset
+            return Path(name).stem if name.endswith(_YAML) else name
         return {'teleop': 'human', 'none': 'foreign'}.get(self.agent, self.agent)
 
     def as_dict(self) -> dict[str, Any]:
@@ -230,6 +209,40 @@ class RunOptions:
             for name, value in self.as_dict().items()
             if value != defaults[name]
         ]
+
+
+def _file_names(folder: str) -> tuple[str, ...]:
+    """Return the names of the shipped YAML files of a configuration folder."""
+    return tuple(sorted(path.stem for path in config_path(folder).glob('*.y*ml')))
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the shipped model presets."""
+    return _file_names('agents')
+
+
+def prompt_names() -> tuple[str, ...]:
+    """Return the shipped prompts."""
+    return tuple(sorted(path.name for path in config_path('prompts').glob('[a-z]*/')))
+
+
+def _check_url(url: str) -> None:
+    """Refuse what is no endpoint, or would put a key into the record."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit('')
+    if parts.scheme not in ('http', 'https') or not parts.hostname:
+        raise OceanGymError(
+            f'base_url {url!r} is not of the form http(s)://host[:port]/path, '
+            'e.g. http://127.0.0.1:8000/v1'
+        )
+    if '@' in parts.netloc or parts.query or parts.fragment:
+        # The value is not repeated: it may hold a key.
+        raise OceanGymError(
+            'base_url must not hold a user, a key or a query: it is written into the record. '
+            "Put the key into the environment variable that the model's preset names."
+        )
 
 
 def _typed(value: object) -> str:
@@ -358,6 +371,10 @@ def choices_of(argument: Argument) -> tuple[str, ...]:
         return (*profile_names(), '<file>.yaml')
     if argument.name == 'start':
         return (*START_NAMES, 'x,y,z,yaw_deg')
+    if argument.name == 'model':
+        return (*model_names(), '<file>.yaml')
+    if argument.name == 'prompt':
+        return (*prompt_names(), '<directory>')
     return ()
 
 

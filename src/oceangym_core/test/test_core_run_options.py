@@ -69,6 +69,11 @@ def test_every_argument_survives_a_round_trip() -> None:
         'rviz:=true',
         'namespace:=fleet/auv1',
         'results_dir:=/tmp/x',
+        'frame_seed:=0',
+        'memory_images:=2',
+        'coverage:=text',
+        'max_cost:=0.25',
+        'max_tokens:=100000',
     ]
     options = parse_ros_arguments(words)
     assert options.rtf == 2.5 and options.rviz is True and options.t_max == 600.0
@@ -106,12 +111,63 @@ def test_every_argument_survives_a_round_trip() -> None:
         ('agent:=replay', 'replay:='),
         ('replay:=runs/x', 'agent:=replay'),
         ('task:=missing.yaml', 'cannot read missing.yaml'),
+        ('agent:=mllm', 'needs model:='),
+        ('model:=gpt', 'model:= is for agent:=mllm'),
+        ('agent:=mlm', "Did you mean 'mllm'?"),
+        ('loop:=perceive', "Did you mean 'perceive_act'?"),
+        ('sonar:=fans', "Did you mean 'fan'?"),
+        ('memory:=-1', 'out of range'),
+        ('max_cost:=0', 'out of range'),
+        ('max_tokens:=1.5', 'whole number'),
+        ('detector:=yes', 'true'),
     ],
 )
 def test_a_wrong_word_is_refused_with_its_remedy(word: str, part: str) -> None:
     with pytest.raises(OceanGymError) as caught:
         parse_ros_arguments([word])
     assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('words', 'part'),
+    [
+        (['sonar:=fan', 'sensors:=truth'], 'sonar:=fan needs what sensors:=all renders'),
+        (['detector:=true', 'sensors:=none'], 'detector:=true needs'),
+        (['base_url:=localhost:8000'], 'http(s)://host'),
+        (['base_url:=http://[::1'], 'http(s)://host'),
+        (['base_url:=https://me:sk-123@host/v1'], 'environment variable'),
+        (['base_url:=https://host/v1?key=sk-123'], 'environment variable'),
+    ],
+)
+def test_what_does_not_fit_a_model_is_refused_without_repeating_a_key(words, part) -> None:
+    with pytest.raises(OceanGymError) as caught:
+        parse_ros_arguments(['agent:=scripted', *words])
+    assert part in str(caught.value)
+    assert 'sk-123' not in str(caught.value)
+
+
+def test_a_model_names_the_agent_and_its_inputs_the_track() -> None:
+    assert RunOptions(agent='scripted').agent_name == 'scripted_patrol'
+    assert RunOptions(agent='mllm', model='my/qwen2.5-vl.yaml').agent_name == 'qwen2.5-vl'
+    assert RunOptions(agent='mllm', model='qwen2.5-vl').agent_name == 'qwen2.5-vl'
+    assert RunOptions().track == 'none'
+    assert RunOptions(agent='scripted').track == 'V'
+    assert RunOptions(agent='scripted', sonar='fan').track == 'VS'
+    for aid in ({'sonar': 'described'}, {'coverage': 'image'}, {'detector': True}):
+        assert RunOptions(agent='scripted', **aid).track == 'AIDED'
+
+
+def test_the_frame_is_shifted_by_the_run_s_seed_unless_it_has_its_own() -> None:
+    assert RunOptions(seed=4).resolved_frame_seed == 4
+    assert RunOptions(seed=4, frame_seed=0).resolved_frame_seed == 0
+
+
+def test_what_is_not_given_survives_as_a_node_parameter() -> None:
+    for options in (RunOptions(), RunOptions(frame_seed=0, max_cost=0.5, t_max=60, max_tokens=1)):
+        values = options.as_dict()
+        parameters = {a.name: a.to_parameter(values[a.name]) for a in ARGUMENTS}
+        assert None not in parameters.values()
+        assert {a.name: a.of_parameter(parameters[a.name]) for a in ARGUMENTS} == values
 
 
 def test_a_word_given_twice_is_refused() -> None:

@@ -51,7 +51,7 @@ def privilege_for(options: RunOptions, world_file: str) -> Privilege:
     return Privilege(
         world=world,
         targets=tuple(world.anchor(target.name) for target in resolve_targets(task, world)),
-        shift=shift_for(options.frame, options.seed),
+        shift=shift_for(options.frame, options.resolved_frame_seed),
     )
 
 

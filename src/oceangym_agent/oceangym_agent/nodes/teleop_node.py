@@ -26,11 +26,13 @@ from oceangym_core.nodes.kit import (
     publish_stream,
     run_node,
 )
-from oceangym_core.options import AGENTS
+from oceangym_core.options import AGENTS, MODEL_AGENTS
 from oceangym_core.streams import stream
 
 # Whoever can take over from a person: the rest either is one or knows too much.
-SUCCESSORS = tuple(a for a in AGENTS if a not in ('teleop', 'none', 'replay', 'oracle'))
+SUCCESSORS = tuple(
+    a for a in AGENTS if a not in ('teleop', 'none', 'replay', 'oracle', *MODEL_AGENTS)
+)
 _POLL_S = 0.1
 
 

@@ -44,22 +44,21 @@ def declare_options(node: Node) -> RunOptions:
     for argument in ARGUMENTS:
         default = defaults[argument.name]
         value = node.declare_parameter(
-            argument.name, 0.0 if default is None else default, _descriptor(argument)
+            argument.name, argument.to_parameter(default), _descriptor(argument)
         ).value
-        values[argument.name] = None if default is None and value == 0.0 else value
+        values[argument.name] = argument.of_parameter(value)
     return resolve_names(RunOptions.from_dict(values))
 
 
 def _descriptor(argument: Argument) -> ParameterDescriptor:
     unit = f' [{argument.unit}]' if argument.unit else ''
     descriptor = ParameterDescriptor(description=argument.description + unit, read_only=True)
+    low = argument.low if argument.default else argument.blank
     if argument.kind is Kind.INTEGER:
         descriptor.integer_range = [
-            IntegerRange(from_value=int(argument.low), to_value=int(argument.high), step=0)
+            IntegerRange(from_value=int(low), to_value=int(argument.high), step=0)
         ]
     elif argument.kind is Kind.NUMBER:
-        # 0 stands for "the task's" where there is no default.
-        low = argument.low if argument.default else 0.0
         descriptor.floating_point_range = [
             FloatingPointRange(from_value=low, to_value=argument.high, step=0.0)
         ]

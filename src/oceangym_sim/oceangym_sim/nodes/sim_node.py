@@ -47,8 +47,8 @@ class SimNode(ContractNode):
         super().__init__('simulator')
         options = declare_options(self)
         world = str(declare(self, 'world', '', "World file; '': the task's."))
-        image_size = int(
-            declare(self, 'image_size', 0, "Side of camera images [px]; 0: the vehicle's own.")  # type: ignore[call-overload]
+        camera_size = int(
+            declare(self, 'camera_size', 0, "Side of camera images [px]; 0: the vehicle's own.")  # type: ignore[call-overload]
         )
         self._options = options
         task = TaskRegistry.load(options.config_dirs).get(options.task)
@@ -58,7 +58,7 @@ class SimNode(ContractNode):
                 water=load_water(options.water, options.config_dirs),
                 sensors=options.resolved_sensors,
                 device=options.device,
-                image_size=image_size or None,
+                image_size=camera_size or None,
                 timing=LOCKSTEP if options.mode == 'lockstep' else REALTIME,
             ),
         )
