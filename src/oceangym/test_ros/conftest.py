@@ -165,10 +165,14 @@ class Nodes:
         return (self.directory / f'{name}.log').read_text()
 
     def close(self) -> None:
+        """End all; what they logged is shown beneath a test that failed."""
+        ended = {name: process.poll() for name, process in self.running.items()}
         for process in self.running.values():
             process.send_signal(signal.SIGINT)
-        for process in self.running.values():
+        for name, process in self.running.items():
             end(process)
+            before = 'running' if ended[name] is None else f'ended with {ended[name]}'
+            print(f'--- {name}: {before} when the test was over\n{self.log(name)[-3000:]}')
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
