@@ -59,6 +59,9 @@ class RunInfo:
         start: Place and nearest target.
         t_max, t_interval: [s].
         has_truth: Whether the backend knows the truth; without it nothing can be scored.
+        benchmark: What its scores are comparable with, see `benchmark_version`; empty in records
+            of before there was one.
+        experience: Where the agent's memory of earlier runs comes from.
         versions, git: Provenance.
         started: Wall time of the start.
     """
@@ -81,6 +84,8 @@ class RunInfo:
     t_max: float
     t_interval: float
     has_truth: bool
+    benchmark: Mapping[str, Any] = field(default_factory=dict)
+    experience: tuple[Mapping[str, Any], ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     git: Mapping[str, Any] = field(default_factory=dict)
     started: str = ''

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 import hashlib
 from importlib import metadata
 from pathlib import Path
@@ -10,6 +11,9 @@ import platform
 import subprocess
 from typing import Any
 
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import RunOptions
+from oceangym_core.text_files import read_yaml
 from oceangym_core.world import World
 
 PACKAGES = (
@@ -23,6 +27,8 @@ PACKAGES = (
     'PyYAML',
     'opencv-python-headless',
     'mcap',
+    'openai',
+    'jinja2',
     'rclpy',
     'ros-jazzy-rclpy',
 )
@@ -67,6 +73,13 @@ def _git(directory: Path, *arguments: str) -> str | None:
 
 def file_sha256(path: Path) -> str:
     """Return the hex digest of a file's content."""
+    state = path.stat()
+    return _file_sha256(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _file_sha256(path: Path, size: int, mtime_ns: int) -> str:
+    # A benchmark runs thousands of episodes in one world: unchanged files are read once.
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -82,18 +95,54 @@ def files_sha256(files: Iterable[tuple[str, Path]]) -> str:
     return state.hexdigest()
 
 
-def world_sha256(world: World) -> str:
-    """Return the digest of all that a world is made of.
+def world_files(
+    world: World, *, terrain: bool = True, props: bool = True
+) -> list[tuple[str, Path]]:
+    """Return the files that a world is made of, named alike wherever they lie.
 
-    These are its SDF file and every file (description, meshes, textures, heightfield) of the
-    models that it includes; where they lie makes no difference. The shipped ocean is 33 MB and
-    takes 40 ms.
+    Args:
+        world: As loaded.
+        terrain: With the SDF file and the models that hold the seabed.
+        props: With all other models: description, meshes, textures.
     """
-    files = {world.path.name: world.path}
-    for model in {instance.model.path.parent: None for instance in world.instances}:
-        files |= {
-            f'models/{model.name}/{path.relative_to(model).as_posix()}': path
-            for path in model.rglob('*')
-            if path.is_file()
-        }
-    return files_sha256(files.items())
+    files = {world.path.name: world.path} if terrain else {}
+    models = {i.model.path.parent: i.model.heightfield is not None for i in world.instances}
+    for folder, is_terrain in models.items():
+        if terrain if is_terrain else props:
+            files |= {
+                f'models/{folder.name}/{path.relative_to(folder).as_posix()}': path
+                for path in folder.rglob('*')
+                if path.is_file()
+            }
+    return list(files.items())
+
+
+def world_sha256(world: World) -> str:
+    """Return the digest of all that a world is made of; 40 ms for the 33 MB of the shipped ocean."""
+    return files_sha256(world_files(world))
+
+
+def experience_sources(options: RunOptions) -> tuple[dict[str, Any], ...]:
+    """Return where a run's experience comes from: each source with its run and files' digests.
+
+    Raises:
+        OceanGymError: A source does not exist or has no memory files.
+    """
+    return tuple(_experience_source(path) for path in options.memory_sources)
+
+
+def _experience_source(path: Path) -> dict[str, Any]:
+    folder = path if path.is_dir() else path.parent
+    files = [path] if path.is_file() else sorted(path.glob('*memory_*.json'))
+    if not files:
+        raise OceanGymError(
+            f'memory_from: {path} holds no memory_<time>.json; name run directories or memory '
+            "files, separated by ':'"
+        )
+    run_file = folder / 'run.yaml'
+    run = read_yaml(run_file) if run_file.is_file() else {}
+    return {
+        'path': str(path),
+        'run_id': str(run.get('run_id', '')) if isinstance(run, dict) else '',
+        'files': {file.name: file_sha256(file) for file in files},
+    }

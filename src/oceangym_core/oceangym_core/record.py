@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import yaml
 
 from oceangym_core.assets import assets_root
+from oceangym_core.benchmark_version import benchmark_entry
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import Ending, Episode, RunInfo
 from oceangym_core.errors import OceanGymError
@@ -19,7 +20,12 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
-from oceangym_core.provenance import git_state, package_versions, world_sha256
+from oceangym_core.provenance import (
+    experience_sources,
+    git_state,
+    package_versions,
+    world_sha256,
+)
 from oceangym_core.record_lines import (
     decision_entry,
     find_text,
@@ -125,6 +131,8 @@ def make_run_info(
         t_max=float(task.t_max if options.t_max is None else options.t_max),
         t_interval=float(task.t_interval if options.t_interval is None else options.t_interval),
         has_truth=has_truth,
+        benchmark=benchmark_entry(options, task=task, world=world, water=water),
+        experience=experience_sources(options),
         versions=package_versions(),
         git=git_state(assets_root()),
         started='' if started is None else started.isoformat(timespec='seconds'),

@@ -255,6 +255,9 @@ class RunFile(Schema):
     shift: ShiftEntry
     start: StartEntry
     targets: Annotated[tuple[TargetEntry, ...], Field(min_length=1)]
+    # Of records made before benchmark 1.0.0 these are missing.
+    benchmark: dict[str, Any] = {}
+    experience: tuple[dict[str, Any], ...] = ()
     versions: dict[str, str]
     git: dict[str, Any]
     wall: dict[str, str]
@@ -288,6 +291,8 @@ class RunFile(Schema):
             t_max=self.t_max,
             t_interval=self.t_interval,
             has_truth=self.has_truth,
+            benchmark=self.benchmark,
+            experience=self.experience,
             versions=self.versions,
             git=self.git,
             started=self.wall.get('started', ''),
@@ -337,6 +342,8 @@ def run_file_content(info: RunInfo) -> dict[str, Any]:
             }
             for target in info.targets
         ],
+        'benchmark': dict(info.benchmark),
+        'experience': [dict(source) for source in info.experience],
         'versions': dict(info.versions),
         'git': dict(info.git),
         'wall': {'started': info.started},

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from oceangym_core.benchmark_version import scorers_sha256
 from oceangym_core.episode import Episode
 from oceangym_core.errors import unknown_name
 from oceangym_core.scoring.compat import score_compat
@@ -63,6 +64,10 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         'water': info.water.get('id'),
         'profile': info.profile.get('id'),
         'agent': info.agent,
+        'benchmark': _benchmark(episode),
+        'backend': info.options.get('backend'),
+        'mode': info.options.get('mode'),
+        't_max_s': info.t_max,
         'privileged': info.privileged,
         'seed': info.options.get('seed'),
         'world_seed': info.world_seed,
@@ -102,6 +107,14 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
     }
     tidy: dict[str, Any] = _tidy(content)
     return tidy
+
+
+def _benchmark(episode: Episode) -> dict[str, Any]:
+    """Return what the scores are comparable with; the scorers are those at work, not the run's."""
+    recorded = episode.info.benchmark
+    if not recorded:
+        return {}
+    return {**recorded, 'hashes': {**recorded['hashes'], 'scorers': scorers_sha256()}}
 
 
 def _start(episode: Episode) -> dict[str, Any]:
