@@ -140,9 +140,12 @@ def _experience_source(path: Path) -> dict[str, Any]:
             "files, separated by ':'"
         )
     run_file = folder / 'run.yaml'
-    run = read_yaml(run_file) if run_file.is_file() else {}
+    content = read_yaml(run_file) if run_file.is_file() else {}
+    run = content if isinstance(content, dict) else {}
+    task = run.get('task')
     return {
         'path': str(path),
-        'run_id': str(run.get('run_id', '')) if isinstance(run, dict) else '',
+        'run_id': str(run.get('run_id', '')),
+        'task': str(task.get('id', '')) if isinstance(task, dict) else '',
         'files': {file.name: file_sha256(file) for file in files},
     }

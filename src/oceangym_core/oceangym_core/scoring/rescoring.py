@@ -121,16 +121,26 @@ def _score_tree_task(
     if scorer == 'compat':
         return score_task(points, targets)
     by_point: dict[str, PointScore] = {
-        name: summarise(tuple(_paper_score(group, targets, directory / name) for group in groups))
+        name: summarise(
+            tuple(paper_score_of_group(group, targets, directory / name) for group in groups)
+        )
         for name, groups in points.items()
     }
     return task_of(by_point, [s for point in by_point.values() for s in point.scores])
 
 
-def _paper_score(group: FileGroup, targets: Sequence[Vector], where: Path) -> float:
+def paper_score_of_group(group: FileGroup, targets: Sequence[Vector], where: Path) -> float:
     """Return eq. 7 of a run that is known by its memory files only.
 
     The remembered locations are the trajectory; any important entry is a report of the target.
+
+    Args:
+        group: The run's files.
+        targets: Target points of its task [m].
+        where: Names the files in messages.
+
+    Raises:
+        OceanGymError: The files hold no location.
     """
     memory = [e.location for e in group.memory or () if e.location is not None]
     important = [e.location for e in group.important or () if e.location is not None]

@@ -1,0 +1,395 @@
+"""The tables of a benchmark, in the layout of the paper's Table 2 and beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from oceangym_bench.comparable import (
+    average_with_interval,
+    cell_of,
+    check_comparable,
+    check_one_duration,
+    labels_of,
+    score_of,
+    task_order,
+    water_order,
+)
+from oceangym_bench.comparisons import Ranking, ranking
+from oceangym_bench.results import EpisodeRow, State, System, Transfer
+from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
+from oceangym_bench.table import Cell, Difference, Number, Rate, Score, Table
+from oceangym_bench.tracks import Track
+from oceangym_core.errors import OceanGymError
+from oceangym_core.text_files import write_atomic
+
+__all__ = [
+    'Difference',
+    'Number',
+    'Ranking',
+    'Rate',
+    'Score',
+    'Table',
+    'benchmark_tables',
+    'category_table',
+    'cost_table',
+    'ranking',
+    'rate_table',
+    'scaling_points',
+    'scaling_table',
+    'score_table',
+    'size_table',
+    'transfer_table',
+    'write_tables',
+]
+
+HEADLINE = 'verified'
+# With fewer starts a bootstrap interval is about the range of the scores.
+FEW_STARTS = 6
+
+
+def score_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
+    """Return the paper's Table 2: a row a task, a column a system, averages per water.
+
+    Args:
+        rows: Episodes of one track, version, profile and backend.
+        scorer: Whose scores.
+        seed: Of the bootstrap.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    checked = check_comparable(rows)
+    check_one_duration(checked)
+    return _averaged_table(
+        checked,
+        scorer=scorer,
+        seed=seed,
+        name='score',
+        title='Score',
+        first='task',
+        group=lambda row: row.task,
+        order=task_order,
+        singles=True,
+    )
+
+
+def category_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
+    """Return the averages over the tasks of each category, as `score_table`."""
+    return _grouped_table(rows, scorer, seed, 'category', lambda row: row.category)
+
+
+def size_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
+    """Return the averages over the tasks with targets of each size class, as `score_table`."""
+    return _grouped_table(rows, scorer, seed, 'size class', lambda row: row.size_class)
+
+
+def _grouped_table(
+    rows: Iterable[EpisodeRow],
+    scorer: str,
+    seed: int,
+    first: str,
+    group: Callable[[EpisodeRow], str],
+) -> Table:
+    checked = check_comparable(rows)
+    check_one_duration(checked)
+    return _averaged_table(
+        checked,
+        scorer=scorer,
+        seed=seed,
+        name=first.replace(' ', '_'),
+        title=f'Score by {first}',
+        first=first,
+        group=group,
+        order=lambda name: ({'small': 0, 'medium': 1, 'large': 2}.get(name, 3), name),
+        singles=False,
+    )
+
+
+def _averaged_table(
+    rows: Sequence[EpisodeRow],
+    *,
+    scorer: str,
+    seed: int,
+    name: str,
+    title: str,
+    first: str,
+    group: Callable[[EpisodeRow], str],
+    order: Callable[[str], tuple[int, str]],
+    singles: bool,
+) -> Table:
+    """Return a table with a row a group and water; `singles` adds a row of averages per water."""
+    labels = labels_of(row.system for row in rows)
+    lines: list[tuple[str | Score, ...]] = []
+    for water in sorted({row.water for row in rows}, key=water_order):
+        here = [row for row in rows if row.water == water]
+        tasks = {row.task: group(row) for row in here}
+        figures = _Figures(here, scorer, seed)
+        for name_ in sorted(set(tasks.values()), key=order):
+            members = [task for task, owner in tasks.items() if owner == name_]
+            cells = [figures.of(system, members) for system in labels]
+            lines.append((name_ or 'unknown', water, *cells))
+        if singles and len(tasks) > 1:
+            averages = [figures.of(system, list(tasks)) for system in labels]
+            lines.append(('average', water, *averages))
+    return Table(
+        name=name,
+        title=f'{title} ({scorer}), {_where(rows)}',
+        columns=(first, 'water', *labels.values()),
+        rows=tuple(lines),
+        notes=_score_notes(rows, scorer, few=_few(lines)),
+    )
+
+
+class _Figures:
+    """Figures of systems over sets of tasks; each task's is made once."""
+
+    def __init__(self, rows: Sequence[EpisodeRow], scorer: str, seed: int) -> None:
+        self._rows, self._scorer, self._seed = rows, scorer, seed
+        self._known: dict[tuple[System, str], Score] = {}
+
+    def of(self, system: System, tasks: Sequence[str]) -> Score:
+        """Return a system's figure of one task, or its average over several."""
+        cells = {
+            task: cell_of(
+                (row for row in self._rows if (row.system, row.task) == (system, task)),
+                self._scorer,
+            )
+            for task in sorted(tasks, key=task_order)
+        }
+        for task, cell in cells.items():
+            if (system, task) not in self._known:
+                self._known[system, task] = score_of(cell, seed=self._seed)
+        scores = [self._known[system, task] for task in cells]
+        if len(scores) == 1:
+            return scores[0]
+        return average_with_interval(list(cells.values()), scores, seed=self._seed)
+
+
+def _where(rows: Sequence[EpisodeRow]) -> str:
+    row = rows[0]
+    parts = [row.track.description]
+    parts += [f'benchmark {row.version}'] if row.version else []
+    parts += [f'profile {row.profile}'] if row.profile else []
+    parts += [f'backend {row.backend}'] if row.backend else []
+    parts += [f'frame {row.frame}'] if row.frame else []
+    return ', '.join(parts)
+
+
+def _few(lines: Sequence[Sequence[str | Score]]) -> bool:
+    figures = [cell for line in lines for cell in line if isinstance(cell, Score)]
+    return any(0 < figure.starts < FEW_STARTS for figure in figures)
+
+
+def _score_notes(rows: Sequence[EpisodeRow], scorer: str, *, few: bool) -> tuple[str, ...]:
+    notes = [
+        'Mean ± sample standard deviation (ddof 1) over starts, [95 % interval] by bootstrap over '
+        'starts, then repeats, (number of starts). Repeats at a start are averaged first.',
+        'An average is the mean of its tasks; its deviation is the mean of theirs.',
+    ]
+    if few:
+        notes.append(
+            f'With fewer than {FEW_STARTS} starts an interval is little more than the range of '
+            'the scores and covers less than 95 %.'
+        )
+    states = [row.state(scorer) for row in rows]
+    unscored, partial = states.count(State.UNSCORED), states.count(State.PARTIAL)
+    if unscored:
+        reasons = dict.fromkeys(
+            row.reason for row in rows if row.state(scorer) is State.UNSCORED and row.reason
+        )
+        notes.append(f'{unscored} episodes are unscored and left out: {"; ".join(reasons)}.')
+    if partial:
+        endings = sorted({row.ending for row in rows if row.partial})
+        notes.append(f'{partial} episodes are partial and left out ({", ".join(endings)}).')
+    return tuple(notes)
+
+
+def rate_table(rows: Iterable[EpisodeRow]) -> Table:
+    """Return how many episodes of each system did what: the funnel, success and safety.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    checked = check_comparable(rows)
+    check_one_duration(checked)
+    labels = labels_of(row.system for row in checked)
+    lines: list[tuple[Cell, ...]] = []
+    for title, did in _RATES:
+        rates = []
+        for system in labels:
+            mine = [r for r in checked if r.system == system and r.score(HEADLINE) is not None]
+            rates.append(Rate(sum(did(row) for row in mine), len(mine)))
+        lines.append((title, *rates))
+    return Table(
+        name='rates',
+        title=f'Episodes that ..., {_where(checked)}',
+        columns=('rate', *labels.values()),
+        rows=tuple(lines),
+        notes=(
+            'Share of the scored episodes with its 95 % Wilson interval, which takes episodes as '
+            'independent; episodes of one start are less so than it assumes.',
+            'Each stage of the funnel asks for the ones before it.',
+        ),
+    )
+
+
+def _stage(name: str) -> Callable[[EpisodeRow], bool]:
+    return lambda row: row.funnel.get(name, 0) > 0
+
+
+_RATES: tuple[tuple[str, Callable[[EpisodeRow], bool]], ...] = (
+    ('had a target in view', _stage('in_view')),
+    ('reported one', _stage('reported')),
+    ('with the right label', _stage('right_label')),
+    ('within 30 m of it', _stage('within_30m')),
+    ('had a find verified', _stage('verified')),
+    ('had every target verified', lambda row: row.funnel.get('verified', 0) >= row.targets > 0),
+    ('collided', lambda row: bool(row.collisions)),
+    ('came too near to something', lambda row: bool(row.standoff_events)),
+    ('left the bounds', lambda row: bool(row.boundary_events)),
+)
+
+
+def cost_table(rows: Iterable[EpisodeRow]) -> Table:
+    """Return what each system's episodes took: replies, tokens, money and time.
+
+    Partial and unscored episodes are paid for too and count here.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    checked = check_comparable(rows)
+    labels = labels_of(row.system for row in checked)
+    lines: list[tuple[Cell, ...]] = []
+    for system, label in labels.items():
+        mine = [row for row in checked if row.system == system]
+        decisions = sum(row.decisions for row in mine)
+        tokens = sum(row.tokens for row in mine)
+        cost = sum(row.cost for row in mine)
+        latency = sum(row.latency for row in mine)
+        finds = sum(row.funnel.get('verified', 0) for row in mine if not row.partial)
+        states = [row.state(HEADLINE) for row in mine]
+        lines.append(
+            (
+                label,
+                len(mine),
+                states.count(State.UNSCORED),
+                states.count(State.PARTIAL),
+                decisions,
+                sum(row.invalid_replies for row in mine),
+                Number(_ratio(tokens, decisions)),
+                Number(tokens / 1e6, 2),
+                Number(cost, 2),
+                Number(_ratio(cost, len(mine)), 4),
+                Number(_ratio(cost, finds), 4),
+                Number(_ratio(latency, decisions), 1),
+                Number(latency / 3600.0, 2),
+            )
+        )
+    return Table(
+        name='cost',
+        title=f'Cost, {_where(checked)}',
+        columns=(
+            'system',
+            'episodes',
+            'unscored',
+            'partial',
+            'decisions',
+            'invalid replies',
+            'tokens a decision',
+            'tokens [M]',
+            'cost [USD]',
+            'USD an episode',
+            'USD a verified find',
+            's a decision',
+            'model time [h]',
+        ),
+        rows=tuple(lines),
+        notes=('Every episode counts, partial and unscored ones too: they were paid for.',),
+    )
+
+
+def _ratio(value: float, count: int) -> float | None:
+    return value / count if count else None
+
+
+def benchmark_tables(
+    rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0
+) -> tuple[Table, ...]:
+    """Return every table that the episodes have, one set a track.
+
+    A set has, for each duration, the scores by task, category and size class, the ranking, its
+    pairs and the rates, of runs without transferred memory; over all the costs, the scaling curve
+    and the comparison of memory transfers where there are several durations or transfers.
+
+    Raises:
+        OceanGymError: Rows of a track may not stand in one table.
+    """
+    everything = tuple(rows)
+    tables: list[Table] = []
+    tracks = [track for track in Track if any(row.track is track for row in everything)]
+    for track in tracks:
+        mine = check_comparable(row for row in everything if row.track is track)
+        plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
+        durations = sorted({row.t_max or 0.0 for row in plain})
+        suffix = f'_{track.value}' if len(tracks) > 1 else ''
+        for duration in durations:
+            flown = [row for row in plain if (row.t_max or 0.0) == duration]
+            tail = suffix + (f'_{duration:g}s' if len(durations) > 1 else '')
+            after = f', {duration:g} s' if len(durations) > 1 else ''
+            result = ranking(flown, scorer=scorer, seed=seed)
+            made = [
+                score_table(flown, scorer=scorer, seed=seed),
+                result.table(),
+                *([result.pair_table()] if result.pairs else []),
+                category_table(flown, scorer=scorer, seed=seed),
+                size_table(flown, scorer=scorer, seed=seed),
+                rate_table(flown),
+            ]
+            tables += [_renamed(table, tail, after) for table in made]
+        if len(durations) > 1:
+            table = scaling_table(plain, scorer=scorer, seed=seed)
+            tables.append(_renamed(table, suffix, ''))
+        if len({row.system.transfer for row in mine}) > 1:
+            table = transfer_table(mine, scorer=scorer, seed=seed)
+            tables.append(_renamed(table, suffix, ''))
+        tables.append(_renamed(cost_table(mine), suffix, ''))
+    return tuple(tables)
+
+
+def _renamed(table: Table, tail: str, after: str) -> Table:
+    return Table(
+        name=table.name + tail,
+        title=table.title + after,
+        columns=table.columns,
+        rows=table.rows,
+        notes=table.notes,
+    )
+
+
+_FORMATS: dict[str, tuple[str, Callable[[Table], str]]] = {
+    'markdown': ('md', Table.markdown),
+    'csv': ('csv', Table.csv),
+    'json': ('json', Table.json),
+    'latex': ('tex', Table.latex),
+}
+
+
+def write_tables(directory: Path, tables: Iterable[Table]) -> tuple[Path, ...]:
+    """Write each table as ``<name>.md``, ``.csv``, ``.json`` and ``.tex``; return the files.
+
+    Raises:
+        OceanGymError: One cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OceanGymError(f'cannot make {directory}: {error.strerror}') from error
+    paths = []
+    for table in tables:
+        for ending, render in _FORMATS.values():
+            path = directory / f'{table.name}.{ending}'
+            write_atomic(path, render(table))
+            paths.append(path)
+    return tuple(paths)
