@@ -1,0 +1,253 @@
+"""The YAML file of a benchmark: what is run, with what, and what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from oceangym_core.arguments import MAX_SEED
+from oceangym_core.assets import config_path
+from oceangym_core.benchmark_version import BENCHMARK_VERSION
+from oceangym_core.errors import unknown_name
+from oceangym_core.tasks import Name
+from oceangym_core.text_files import read_schema, Schema
+
+# Agents that need no model and can be run in a matrix.
+PLAIN_AGENTS = ('survey', 'idle', 'random', 'blind_spam', 'oracle')
+# Groups of tasks: all twelve, and those of one water.
+TASK_GROUPS = ('benchmark', 'shallow', 'deep')
+
+Word = Annotated[str, Field(min_length=1, max_length=400)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+StartSeed = Annotated[int, Field(ge=0, lt=10**18)]
+
+
+class TrackSpec(Schema):
+    """What a model is shown and how it answers; decides the table that its scores belong to.
+
+    Attributes:
+        sonar, coverage, detector, planner: Aids beside the six camera images.
+        reply, loop: Format of the reply, and calls a decision.
+        image_size: Longer side of the images sent [px]; the preset's if None.
+    """
+
+    sonar: Literal['none', 'fan', 'described'] = 'none'
+    coverage: Literal['none', 'text', 'image'] = 'none'
+    detector: bool = False
+    planner: bool = False
+    reply: Literal['json', 'markers'] = 'json'
+    loop: Literal['single', 'perceive_act'] = 'single'
+    image_size: Annotated[int, Field(ge=32, le=4096)] | None = None
+
+
+class MemorySpec(Schema):
+    """The model's memory: window [steps], budget [tokens], steps whose images are sent again."""
+
+    window: Annotated[int, Field(ge=0, le=100_000)] = 60
+    tokens: Annotated[int, Field(ge=100, le=1_000_000)] = 4000
+    images: Annotated[int, Field(ge=0, le=20)] = 0
+
+
+class TransferSpec(Schema):
+    """Which earlier runs of the same model in the same file a run is given as experience.
+
+    Attributes:
+        modes: ``none``; ``within_task``: runs of the same task from the starts that follow its own
+            in `starts`, cyclically; ``cross_task``: runs from the same start of the tasks of the
+            same water that follow its own in `tasks`, cyclically.
+        sources: How many runs.
+        strip: Whether coordinates are taken out of them.
+    """
+
+    modes: tuple[Literal['none', 'within_task', 'cross_task'], ...] = ('none',)
+    sources: Annotated[int, Field(ge=1, le=32)] = 1
+    strip: Literal['none', 'coordinates'] = 'none'
+
+    @field_validator('modes')
+    @classmethod
+    def _begins_without(cls, modes: tuple[str, ...]) -> tuple[str, ...]:
+        if 'none' not in modes:
+            raise ValueError(
+                'needs none too: the runs without experience are what others are given'
+            )
+        return modes
+
+
+class BudgetSpec(Schema):
+    """Limits of one episode: USD, tokens in and out, wall time [s], decisions."""
+
+    max_cost: Annotated[float, Field(ge=1e-6, le=1e6)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    max_wall: Annotated[float, Field(ge=0.01, le=1e7)] | None = None
+    max_decisions: Annotated[int, Field(ge=1, le=10**6)] | None = None
+
+
+class CallSpec(Schema):
+    """Patience with an endpoint: wall times [s] and numbers of further attempts."""
+
+    call_timeout: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
+    decision_deadline: Annotated[float, Field(ge=0.01, le=86400)] = 180.0
+    max_retries: Annotated[int, Field(ge=0, le=100)] = 3
+    max_reasks: Annotated[int, Field(ge=0, le=20)] = 2
+
+
+class BenchmarkFile(Schema):
+    """One benchmark: models x tasks x starts x layouts x repeats x durations x prompts x transfer.
+
+    Attributes:
+        name: Of the directory that the results are kept in.
+        version: Of the benchmark's rules; those of this software are `BENCHMARK_VERSION`.
+        title: For people.
+        models: Presets in config/agents, YAML files, or agents without a model.
+        base_urls: Endpoint by model, in place of the preset's.
+        tasks: ``benchmark`` (all twelve), ``shallow``, ``deep``, aliases task1..task12, or ids and
+            YAML files, which run in each of `waters`.
+        waters: For tasks that are given by id or file.
+        starts: ``point1``, ``point2``, x,y,z,yaw_deg, ``random_<seed>``, or ``random``, which stands
+            for one start for each of `start_seeds`.
+        start_seeds: See `starts`.
+        world_seeds: Layouts of targets and props; 0 is the released one.
+        seed: Of the first repeat; the next ones count on.
+        repeats: Runs of everything else equal but the seed.
+        durations: Lengths of an episode [s], a curve, never averaged; the task's if empty.
+        t_interval: Length of a maneuver [s]; the task's if None.
+        prompts: Names of prompts, or directories of templates.
+        track, memory, transfer, budget, calls: See there.
+        profile: ``standard``, ``hard`` or a YAML file.
+        frame: ``shifted`` hides the released coordinates from the models.
+        frame_seed: Of the one shift that all runs of the file share, so that memories transfer.
+        sensors: What is rendered, as in ``run``.
+        device: Where rays are traced.
+        results_dir: The directory `name` is made there.
+        config: Further configuration directories.
+    """
+
+    name: Name
+    version: Annotated[str, Field(max_length=40)]
+    title: Annotated[str, Field(max_length=400)] = ''
+    models: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)]
+    base_urls: dict[Word, Word] = {}
+    tasks: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)] = ('benchmark',)
+    waters: Annotated[tuple[Word, ...], Field(max_length=20)] = ()
+    starts: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)]
+    start_seeds: Annotated[tuple[StartSeed, ...], Field(max_length=200)] = ()
+    world_seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=50)] = (0,)
+    seed: Annotated[int, Field(ge=0, le=2**62)] = 0
+    repeats: Annotated[int, Field(ge=1, le=1000)] = 1
+    durations: Annotated[
+        tuple[Annotated[float, Field(ge=1, le=86400)], ...], Field(max_length=50)
+    ] = ()
+    t_interval: Annotated[float, Field(ge=1, le=3600)] | None = None
+    prompts: Annotated[tuple[Word, ...], Field(min_length=1, max_length=50)] = ('oceangym',)
+    track: TrackSpec = TrackSpec()
+    memory: MemorySpec = MemorySpec()
+    transfer: TransferSpec = TransferSpec()
+    profile: Word = 'standard'
+    frame: Literal['shifted', 'map'] = 'shifted'
+    frame_seed: Seed = 0
+    sensors: Literal['auto', 'all', 'truth', 'none'] = 'auto'
+    device: Literal['auto', 'cpu', 'cuda'] = 'auto'
+    budget: BudgetSpec = BudgetSpec()
+    calls: CallSpec = CallSpec()
+    results_dir: Word = 'runs'
+    config: tuple[Word, ...] = ()
+
+    @field_validator('version')
+    @classmethod
+    def _is_ours(cls, version: str) -> str:
+        if version != BENCHMARK_VERSION:
+            raise ValueError(
+                f'this software runs benchmark {BENCHMARK_VERSION}; results of another version cannot be '
+                'compared with its results'
+            )
+        return version
+
+    @field_validator('name')
+    @classmethod
+    def _is_no_folder_of_runs(cls, name: str) -> str:
+        if name == 'baselines':
+            raise ValueError('is taken by the table of agents without a model')
+        return name
+
+    @model_validator(mode='after')
+    def _consistent(self) -> BenchmarkFile:
+        for key in (
+            'models', 'tasks', 'waters', 'starts', 'start_seeds', 'world_seeds', 'durations',
+            'prompts',
+        ):  # fmt: skip
+            values = getattr(self, key)
+            twice = [value for value in values if values.count(value) > 1]
+            if twice:
+                raise ValueError(f'{key} holds {twice[0]!r} twice')
+        if len(set(self.transfer.modes)) != len(self.transfer.modes):
+            raise ValueError('transfer.modes holds a mode twice')
+        if ('random' in self.starts) != bool(self.start_seeds):
+            raise ValueError(
+                'starts holds random, which needs start_seeds: [1, 2, ...]'
+                if 'random' in self.starts
+                else 'start_seeds is for the start random, which starts does not hold'
+            )
+        for model in self.base_urls:
+            if model not in self.models:
+                raise ValueError(f'base_urls names {model!r}, which is not one of the models')
+        return self
+
+    @property
+    def start_names(self) -> tuple[str, ...]:
+        """Every start, ``random`` spelt out."""
+        names: list[str] = []
+        for start in self.starts:
+            if start == 'random':
+                names += [f'random_{seed}' for seed in self.start_seeds]
+            else:
+                names.append(start)
+        return tuple(dict.fromkeys(names))
+
+
+def benchmark_names() -> tuple[str, ...]:
+    """Return the names of the shipped benchmark files."""
+    return tuple(sorted(path.stem for path in config_path('benchmarks').glob('*.yaml')))
+
+
+def benchmark_path(name: str) -> Path:
+    """Return the file of a shipped benchmark, or the path itself if `name` is one.
+
+    Raises:
+        OceanGymError: There is none of this name.
+    """
+    if name.endswith(('.yaml', '.yml')) or '/' in name:
+        return Path(name).expanduser()
+    if name not in benchmark_names():
+        raise unknown_name(
+            'benchmark',
+            name,
+            benchmark_names(),
+            hint='One of your own is given by the path of its YAML file.',
+        )
+    return config_path('benchmarks', f'{name}.yaml')
+
+
+def load_benchmark(path: Path) -> BenchmarkFile:
+    """Read a benchmark file; the names in it are looked up when its runs are laid out.
+
+    Raises:
+        OceanGymError: Names the file, the key, the value and what is accepted.
+    """
+    return read_schema(path, BenchmarkFile)
+
+
+def known_choice(kind: str, value: str, names: Iterable[str], *, files: bool = True) -> str:
+    """Return a name that is known, or the path of a file or directory of the user's own.
+
+    Raises:
+        OceanGymError: It is neither; says what was probably meant.
+    """
+    allowed = tuple(names)
+    if value in allowed or (files and re.search(r'/|\.ya?ml$', value)):
+        return value
+    hint = 'One of your own is given by its path.' if files else ''
+    raise unknown_name(kind, value, allowed, hint=hint)

@@ -1,0 +1,354 @@
+"""The runs that a benchmark file stands for, each with a readable name that never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+import itertools
+from pathlib import Path
+import re
+from typing import Any
+
+from oceangym_bench.benchmark_file import (
+    BenchmarkFile,
+    known_choice,
+    PLAIN_AGENTS,
+    TASK_GROUPS,
+)
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import model_names, prompt_names, resolve_names, RunOptions
+from oceangym_core.tasks import TaskRegistry
+
+MAX_CELLS = 100_000
+# What a person may change without changing what is measured.
+PLACE_OPTIONS = ('results_dir', 'memory_from', 'config', 'base_url', 'device')
+DEFAULT_PROMPT = 'oceangym'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One run of a benchmark.
+
+    Attributes:
+        id: Name of its run directory, made of its own values only.
+        options: Of the run; `memory_from` is filled in when its sources have run.
+        model: As the benchmark file names it.
+        alias: Benchmark alias task1..task12 of task and water, or None.
+        start: As in the file.
+        repeat: Counts from 0.
+        duration: Length of the episode if the file gives one [s].
+        prompt: Name of the prompt; empty for agents without a model.
+        transfer: ``none``, ``within_task`` or ``cross_task``.
+        sources: Ids of the runs whose memory it is given.
+    """
+
+    id: str
+    options: RunOptions
+    model: str
+    alias: str | None
+    start: str
+    repeat: int
+    duration: float | None
+    prompt: str
+    transfer: str
+    sources: tuple[str, ...] = ()
+
+    @property
+    def workshop(self) -> tuple[Any, ...]:
+        """What a worker keeps from one run to the next: the same for cells of one simulator."""
+        o = self.options
+        return (o.world_seed, _world_of(o), o.water, o.resolved_sensors, o.device, o.config)
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides the result, for comparison with an earlier version of the file."""
+        content = self.options.as_dict()
+        for name in PLACE_OPTIONS:
+            content.pop(name)
+        return {**content, 'transfer': self.transfer, 'sources': list(self.sources)}
+
+
+@dataclass(frozen=True)
+class _TaskPoint:
+    """A task in one water."""
+
+    task: str
+    water: str
+    alias: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Key:
+    """One value of every axis of the matrix."""
+
+    model: str
+    point: _TaskPoint
+    start: str
+    world_seed: int
+    repeat: int
+    duration: float | None
+    prompt: str
+    transfer: str
+
+    @property
+    def cell_id(self) -> str:
+        """The name of the run; what is as usual is left out."""
+        point = self.point
+        task = point.alias or f'{_word(point.task)}_{_word(point.water)}'
+        parts = [_word(self.model), task, _word(self.start)]
+        parts += [f'w{self.world_seed}', f'r{self.repeat}']
+        if self.duration is not None:
+            parts.append(f't{self.duration:g}'.replace('.', '_'))
+        if self.prompt not in ('', DEFAULT_PROMPT):
+            parts.append(f'p_{_word(self.prompt)}')
+        if self.transfer != 'none':
+            parts.append(self.transfer)
+        return '.'.join(parts)
+
+
+def _world_of(options: RunOptions) -> str:
+    return TaskRegistry.load(options.config_dirs).get(options.task).world_source
+
+
+def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
+    """Return every run, in the order in which they are best made.
+
+    Runs that give their memory come before those that take it; within that, those of one simulator
+    follow each other.
+
+    Raises:
+        OceanGymError: A name in the file is unknown, or the file stands for too many runs.
+    """
+    points = _task_points(benchmark)
+    cells: list[Cell] = []
+    for model in benchmark.models:
+        known_choice('model', model, (*PLAIN_AGENTS, *model_names()))
+        plain = model in PLAIN_AGENTS
+        prompts = ('',) if plain else tuple(map(_prompt, benchmark.prompts))
+        modes = ('none',) if plain else benchmark.transfer.modes
+        for prompt in prompts:
+            for mode in modes:
+                keys = _keys(benchmark, model, prompt, mode, points)
+                cells += [_cell(benchmark, key, points) for key in keys]
+                if len(cells) > MAX_CELLS:
+                    raise OceanGymError(
+                        f'benchmark {benchmark.name} stands for more than {MAX_CELLS} runs; '
+                        'split it into several files'
+                    )
+    _check_unique(benchmark, cells)
+    return tuple(sorted(cells, key=lambda cell: (cell.transfer != 'none', cell.workshop)))
+
+
+def _prompt(name: str) -> str:
+    return known_choice('prompt', name, prompt_names() or (DEFAULT_PROMPT,))
+
+
+def _keys(
+    benchmark: BenchmarkFile, model: str, prompt: str, mode: str, points: Sequence[_TaskPoint]
+) -> Iterator[_Key]:
+    for world_seed, point, start, repeat, duration in itertools.product(
+        benchmark.world_seeds,
+        points,
+        benchmark.start_names,
+        range(benchmark.repeats),
+        benchmark.durations or (None,),
+    ):
+        yield _Key(
+            model=model,
+            point=point,
+            start=start,
+            world_seed=world_seed,
+            repeat=repeat,
+            duration=duration,
+            prompt=prompt,
+            transfer=mode,
+        )
+
+
+def _cell(benchmark: BenchmarkFile, key: _Key, points: Sequence[_TaskPoint]) -> Cell:
+    return Cell(
+        id=key.cell_id,
+        options=_options(benchmark, key),
+        model=key.model,
+        alias=key.point.alias,
+        start=key.start,
+        repeat=key.repeat,
+        duration=key.duration,
+        prompt=key.prompt,
+        transfer=key.transfer,
+        sources=tuple(source.cell_id for source in _sources(benchmark, key, points)),
+    )
+
+
+def _sources(benchmark: BenchmarkFile, key: _Key, points: Sequence[_TaskPoint]) -> list[_Key]:
+    """Return the runs that a run is given."""
+    point, count = key.point, benchmark.transfer.sources
+    if key.transfer == 'within_task':
+        starts = benchmark.start_names
+        at = starts.index(key.start)
+        others = [*starts[at + 1 :], *starts[:at]]
+        _need(benchmark, key, len(others), 'other starts')
+        return [replace(key, start=other, transfer='none') for other in others[:count]]
+    if key.transfer == 'cross_task':
+        at = points.index(point)
+        turned = [*points[at + 1 :], *points[:at]]
+        same = [p for p in turned if p.water == point.water and p.task != point.task]
+        _need(benchmark, key, len(same), f'other tasks in {point.water} water')
+        return [replace(key, point=other, transfer='none') for other in same[:count]]
+    return []
+
+
+def _need(benchmark: BenchmarkFile, key: _Key, there: int, what: str) -> None:
+    count = benchmark.transfer.sources
+    if there < count:
+        raise OceanGymError(
+            f'benchmark {benchmark.name}: transfer {key.transfer} with sources: {count} needs '
+            f'{count} {what}, and the file has {there}'
+        )
+
+
+def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
+    common: dict[str, Any] = {
+        'task': key.point.task,
+        'water': key.point.water,
+        'start': key.start,
+        'seed': benchmark.seed + key.repeat,
+        'world_seed': key.world_seed,
+        't_max': key.duration,
+        't_interval': benchmark.t_interval,
+        'frame': benchmark.frame,
+        'frame_seed': benchmark.frame_seed,
+        'profile': benchmark.profile,
+        'record': 'false',
+        'sensors': benchmark.sensors,
+        'device': benchmark.device,
+        'results_dir': benchmark.results_dir,
+        'config': ':'.join(benchmark.config),
+    }
+    if key.model in PLAIN_AGENTS:
+        common['agent'] = key.model
+    else:
+        memory, strip = benchmark.memory, benchmark.transfer.strip
+        common |= {
+            'agent': 'scripted' if key.model.startswith('scripted_') else 'mllm',
+            'model': key.model,
+            'base_url': benchmark.base_urls.get(key.model, ''),
+            'prompt': key.prompt,
+            'memory': memory.window,
+            'memory_tokens': memory.tokens,
+            'memory_images': memory.images,
+            'memory_strip': 'none' if key.transfer == 'none' else strip,
+            **benchmark.track.model_dump(),
+            **benchmark.budget.model_dump(),
+            **benchmark.calls.model_dump(),
+        }
+    try:
+        return resolve_names(RunOptions(**common))
+    except OceanGymError as error:
+        raise OceanGymError(f'benchmark {benchmark.name}: {error}') from None
+
+
+def _task_points(benchmark: BenchmarkFile) -> tuple[_TaskPoint, ...]:
+    """Return the tasks in their waters, in the file's order, none twice."""
+    registry = TaskRegistry.load(tuple(Path(c).expanduser() for c in benchmark.config))
+    twelve = [_TaskPoint(task, water, alias) for alias, task, water in registry.benchmark()]
+    aliases = {(p.task, p.water): p.alias for p in twelve}
+    named = {alias: _TaskPoint(task, water, alias) for alias, task, water in registry.benchmark()}
+    points: list[_TaskPoint] = []
+    by_id = False
+    for entry in benchmark.tasks:
+        if entry in TASK_GROUPS:
+            points += [p for p in twelve if entry in ('benchmark', p.water)]
+        elif entry in named:
+            points.append(named[entry])
+        else:
+            known_choice('task', entry, (*TASK_GROUPS, *named, *registry.names()))
+            task = str(Path(entry).expanduser().resolve()) if _is_file(entry) else entry
+            by_id = True
+            for water in benchmark.waters or ('shallow',):
+                points.append(_TaskPoint(task, water, aliases.get((task, water))))
+    if benchmark.waters and not by_id:
+        raise OceanGymError(
+            f'benchmark {benchmark.name}: waters is for tasks given by their ids; '
+            f'{", ".join(benchmark.tasks)} bring their own. Leave waters out.'
+        )
+    return tuple(dict.fromkeys(points))
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(('.yaml', '.yml'))
+
+
+def _word(value: str) -> str:
+    """Return a value as a part of a directory name: a file's stem, other characters replaced."""
+    text = Path(value).stem if _is_file(value) or '/' in value else value
+    if ',' in text:
+        text = f'at_{text}'
+    return re.sub(r'[^A-Za-z0-9_-]+', '_', text)
+
+
+def _check_unique(benchmark: BenchmarkFile, cells: Sequence[Cell]) -> None:
+    seen: dict[str, Cell] = {}
+    for cell in cells:
+        if cell.id in seen:
+            raise OceanGymError(
+                f'benchmark {benchmark.name}: two runs are called {cell.id} '
+                f'({seen[cell.id].model}, {cell.model}); rename one of the files they come from'
+            )
+        seen[cell.id] = cell
+
+
+def select(cells: Sequence[Cell], patterns: Sequence[str]) -> tuple[Cell, ...]:
+    """Return the cells whose id holds one of the texts, or matches one of the patterns (* ? []).
+
+    Raises:
+        OceanGymError: A pattern matches none.
+    """
+    if not patterns:
+        return tuple(cells)
+    chosen: set[str] = set()
+    for pattern in patterns:
+        matched = {cell.id for cell in cells if _matches(cell.id, pattern)}
+        if not matched:
+            raise OceanGymError(
+                f'filter {pattern!r} matches none of the {len(cells)} runs, which are called like '
+                f'{cells[0].id}'
+            )
+        chosen |= matched
+    return tuple(cell for cell in cells if cell.id in chosen)
+
+
+def _matches(cell_id: str, pattern: str) -> bool:
+    """Return whether a pattern with wildcards matches, or whole parts of the id are those given."""
+    if any(c in pattern for c in '*?['):
+        return fnmatchcase(cell_id, pattern)
+    return f'.{pattern}.' in f'.{cell_id}.'
+
+
+def with_sources(cells: Sequence[Cell], chosen: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Return the chosen cells and those whose memory they take, in the order of `cells`."""
+    needed = {cell.id for cell in chosen} | {s for cell in chosen for s in cell.sources}
+    return tuple(cell for cell in cells if cell.id in needed)
+
+
+def changed_settings(
+    before: Mapping[str, Mapping[str, Any]], cells: Sequence[Cell]
+) -> dict[str, str]:
+    """Return what differs from an earlier version of the file, by id of the runs in both."""
+    changes: dict[str, str] = {}
+    for cell in cells:
+        old = before.get(cell.id)
+        if old is None:
+            continue
+        new = cell.settings()
+        for key in sorted({*old, *new}):
+            if old.get(key) != new.get(key):
+                changes[cell.id] = f'{key} was {old.get(key)!r}, is {new.get(key)!r}'
+                break
+    return changes
+
+
+def at_directory(cell: Cell, runs: Path) -> Cell:
+    """Return the cell with the places of its results and of its sources filled in."""
+    sources = ':'.join(str(runs / source) for source in cell.sources)
+    return replace(cell, options=replace(cell.options, results_dir=str(runs), memory_from=sources))
