@@ -111,7 +111,7 @@ def process_specs(
         )
         waits_for.append('recorder')
     if options.agent != 'none':
-        specs.append(_agent(options, common))
+        specs.append(_agent(options, {**common, 'run_directory': str(run_directory)}))
         waits_for.append('agent')
     specs.append(
         ProcessSpec(

@@ -8,13 +8,16 @@ from typing import Protocol
 
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.frames import FrameShift
-from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.observation import Observation, single, StepTruth
 from oceangym_core.world import Anchor, World
 
 
 @dataclass(frozen=True, kw_only=True)
 class GoalView:
     """The task as an agent sees it; positions are in odom.
+
+    Numbers have the single precision of the messages, so that an agent is told the same with and
+    without ROS.
 
     Attributes:
         bounds: Corners (x, y) of the operating area [m].
@@ -35,13 +38,23 @@ class GoalView:
     t_interval: float
     target_count: int
 
+    def __post_init__(self) -> None:
+        for name in ('z_min', 'z_max', 't_max', 't_interval'):
+            object.__setattr__(self, name, single(getattr(self, name)))
+        corners = tuple((single(x), single(y)) for x, y in self.bounds)
+        object.__setattr__(self, 'bounds', corners)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StatusView:
-    """Where the episode stands: `elapsed` and `remaining` simulation time [s]."""
+    """Where the episode stands: `elapsed` and `remaining` simulation time [s], single precision."""
 
     elapsed: float
     remaining: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'elapsed', single(self.elapsed))
+        object.__setattr__(self, 'remaining', single(self.remaining))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,5 +90,22 @@ class Agent(Protocol):
     def decide(
         self, observation: Observation, status: StatusView, truth: StepTruth | None = None
     ) -> Turn:
-        """Answer one observation; `truth` is given to privileged agents only."""
+        """Answer one observation; `truth` is given to privileged agents only.
+
+        Raises:
+            ModelUnavailable: The model behind the agent gave no answer; the episode ends.
+            BudgetExhausted: What the episode may take is spent; it ends.
+        """
         ...
+
+
+def close_agent(agent: Agent) -> None:
+    """Have an agent give back what it holds (connections, files); most hold nothing."""
+    close = getattr(agent, 'close', None)
+    if close is not None:
+        close()
+
+
+def ending_message(name: str, error: Exception) -> str:
+    """Return what a record says of an agent's error; the same with and without ROS."""
+    return f'agent {name}: {error}'

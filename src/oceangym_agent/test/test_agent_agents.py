@@ -20,6 +20,8 @@ from oceangym_core.contract import Action, ROTATIONS, sonar_orientation, TRANSLA
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
+from oceangym_core.options import AGENTS as OPTIONS_AGENTS
+from oceangym_core.options import RunOptions
 
 GOAL = GoalView(
     task_id='dock',
@@ -179,8 +181,11 @@ def test_unknown_agents_and_a_replay_of_nothing_are_refused(tmp_path: Path) -> N
     with pytest.raises(OceanGymError, match='replay:=RUN_DIRECTORY'):
         make_agent('replay', AgentSettings())
     with pytest.raises(OceanGymError, match='no_run'):
-        make_agent('replay', AgentSettings(replay=tmp_path / 'no_run'))
-    assert set(AGENTS) == {'idle', 'random', 'blind_spam', 'survey', 'oracle', 'replay'}
+        make_agent(
+            'replay',
+            AgentSettings(options=RunOptions(agent='replay', replay=str(tmp_path / 'no_run'))),
+        )
+    assert set(AGENTS) == set(OPTIONS_AGENTS) - {'teleop', 'none'}
 
 
 # ------------------------------------------------------------------ detection

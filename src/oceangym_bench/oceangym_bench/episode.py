@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from oceangym_agent.agent import Agent, GoalView, Privilege, StatusView
+from oceangym_agent.agent import (
+    Agent,
+    close_agent,
+    ending_message,
+    GoalView,
+    Privilege,
+    StatusView,
+    Turn,
+)
 from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
 from oceangym_core.contract import Action
 from oceangym_core.episode_setup import EpisodeSetup
-from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
+from oceangym_core.errors import OceanGymError
+from oceangym_core.observation import as_published, Observation, StepTruth
+from oceangym_core.options import RunOptions
+from oceangym_core.record import new_run_directory, run_id_for
 from oceangym_sim.requests import ResetRequest
 from oceangym_sim.simulator import Simulator
+from oceangym_tasks.episode_files import begin_record
 from oceangym_tasks.task_manager import TaskManager
 
 
@@ -51,6 +65,7 @@ def run_episode(
     *,
     agent: Agent | None = None,
     results_dir: Path | None = None,
+    run_id: str | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     on_step: Callable[[int, float], None] = lambda step, elapsed: None,
 ) -> EpisodeOutcome:
@@ -61,42 +76,55 @@ def run_episode(
         simulator: Of the setup's world; it is reset first.
         agent: Who decides; the options' agent if None.
         results_dir: Where the run directory is made; nothing is written if None.
+        run_id: Name of the run directory; made of time and options if None.
         clock: Wall clock, for the record only.
         on_step: Called after each step with the observation's index and simulation time [s].
     """
     options = setup.options
+    directory = None
+    if results_dir is not None:
+        directory = new_run_directory(results_dir, run_id or run_id_for(options, clock()))
     if agent is None:
-        replay = Path(options.replay) if options.replay else None
-        agent = make_agent(options.agent, AgentSettings(seed=options.seed, replay=replay))
-    run_id = run_id_for(options, clock())
-    info = make_run_info(
-        options=options,
-        task=setup.task,
-        targets=setup.targets,
-        world=setup.world,
-        shift=setup.shift,
-        start=setup.start,
-        water=setup.water,
-        profile=setup.profile,
-        privileged=agent.privileged,
-        run_id=run_id,
-    )
-    directory = None if results_dir is None else new_run_directory(results_dir, run_id)
-    writer = RunWriter(directory, info, clock=clock)
-    manager = TaskManager(task=setup.task, info=info, writer=writer)
+        agent = _agent(options, directory)
+    try:
+        manager = begin_record(
+            setup, directory=directory, privileged=agent.privileged, clock=clock
+        )
+        _keep_record(setup, simulator, manager, agent, on_step)
+    finally:
+        close_agent(agent)
+    assert manager.result is not None
+    decisions = 0 if simulator.observation is None else simulator.observation.index
+    return EpisodeOutcome(score=manager.result, directory=directory, decisions=decisions)
+
+
+def _agent(options: RunOptions, directory: Path | None) -> Agent:
+    """Build the options' agent; without one, leave no empty run directory behind."""
+    try:
+        return make_agent(options.agent, AgentSettings(options=options, directory=directory))
+    except OceanGymError:
+        if directory is not None:
+            with suppress(OSError):
+                directory.rmdir()
+        raise
+
+
+def _keep_record(
+    setup: EpisodeSetup,
+    simulator: Simulator,
+    manager: TaskManager,
+    agent: Agent,
+    on_step: Callable[[int, float], None],
+) -> None:
+    """Fly, and close the record whatever happens."""
     try:
         _fly(setup, simulator, manager, agent, on_step)
     except KeyboardInterrupt:
         manager.cancel('interrupted')
         raise
-    except Exception as error:
+    except BaseException as error:
         manager.error(f'{type(error).__name__}: {error}')
         raise
-    finally:
-        writer.close()
-    assert manager.result is not None
-    decisions = 0 if simulator.observation is None else simulator.observation.index
-    return EpisodeOutcome(score=manager.result, directory=directory, decisions=decisions)
 
 
 def _fly(
@@ -113,12 +141,9 @@ def _fly(
     manager.begin(observation.navigation, truth)
     agent.begin(goal_view(manager, setup.water.briefing), privilege if agent.privileged else None)
     while not manager.episode_over:
-        status = manager.status(observation.stamp)
-        turn = agent.decide(
-            observation,
-            StatusView(elapsed=status.elapsed, remaining=status.remaining),
-            truth if agent.privileged else None,
-        )
+        turn = _decide(setup, manager, agent, observation, truth)
+        if turn is None:
+            break
         for report in turn.reports:
             manager.report_find(report)
         manager.on_decision(turn.decision)
@@ -130,3 +155,26 @@ def _fly(
         )
         manager.on_step(result, observation.navigation, truth)
         on_step(observation.index, observation.stamp)
+
+
+def _decide(
+    setup: EpisodeSetup,
+    manager: TaskManager,
+    agent: Agent,
+    observation: Observation,
+    truth: StepTruth | None,
+) -> Turn | None:
+    """Ask the agent; None if there is no answer and the episode has ended for that reason."""
+    status = manager.status(observation.stamp)
+    name = setup.options.agent_name
+    try:
+        return agent.decide(
+            as_published(observation),
+            StatusView(elapsed=status.elapsed, remaining=status.remaining),
+            truth if agent.privileged else None,
+        )
+    except BudgetExhausted as error:
+        manager.budget(ending_message(name, error))
+    except ModelUnavailable as error:
+        manager.error(ending_message(name, error))
+    return None

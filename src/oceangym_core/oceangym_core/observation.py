@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, EndReason, sonar_orientation
 from oceangym_core.geometry import Pose
+
+# Filters reject a zero variance.
+SMALLEST_SIGMA_M = 1e-3
+
+
+def single(value: float) -> float:
+    """Return a number as a message of single precision carries it."""
+    return float(np.float32(value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +140,44 @@ class Observation:
     cameras: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
     sonars: dict[str, SonarPing] = field(default_factory=dict)
     sonar_geometry: dict[str, SonarSpec] = field(default_factory=dict)
+
+
+def as_published(observation: Observation) -> Observation:
+    """Return an observation as an agent gets it over messages, to the last bit.
+
+    An agent in the same process is given this, so that it decides as it would in a node.
+    """
+    navigation = observation.navigation
+    x, y, z = (math.sqrt(max(s, SMALLEST_SIGMA_M) ** 2) for s in navigation.position_sigma)
+    return replace(
+        observation,
+        navigation=replace(
+            navigation,
+            position_sigma=(x, y, z),
+            depth=-navigation.pose.position[2],
+            altitude=single(navigation.altitude),
+            battery=single(navigation.battery),
+        ),
+        sonar_geometry={
+            name: published_geometry(spec) for name, spec in observation.sonar_geometry.items()
+        },
+    )
+
+
+def published_geometry(spec: SonarSpec) -> SonarSpec:
+    """Return what a sonar's latched geometry says of it: single precision, no place on the hull."""
+    return SonarSpec(
+        direction=spec.direction,
+        mount=Pose.of((0.0, 0.0, 0.0), sonar_orientation(spec.direction)),
+        range_min=single(spec.range_min),
+        range_max=single(spec.range_max),
+        range_bins=spec.range_bins,
+        beams=spec.beams,
+        azimuth_aperture=single(spec.azimuths[0]) - single(spec.azimuths[-1]),
+        elevation_aperture=single(spec.elevation_aperture),
+        frequency=single(spec.frequency),
+        sound_speed=single(spec.sound_speed),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from oceangym_core.observation import (
     ManeuverResult,
     NavigationState,
     Observation,
+    single,
     StepTruth,
 )
 from oceangym_core.signed_distance import build_distance_field, cast_ray
@@ -257,8 +258,8 @@ class Simulator:
             navigation=self._estimate if self._due(self.timing.odometry_hz) else None,
             dvl=self._navigation.dvl() if self._due(self.timing.navigation_hz) else None,
             pressure=self._navigation.pressure() if self._due(self.timing.navigation_hz) else None,
-            altitude=self._altitude if self._due(self.timing.navigation_hz) else None,
-            battery=state.battery if self._due(self.timing.battery_hz) else None,
+            altitude=self._estimate.altitude if self._due(self.timing.navigation_hz) else None,
+            battery=self._estimate.battery if self._due(self.timing.battery_hz) else None,
             thrust=state.thrust if self._due(self.timing.battery_hz) else None,
             truth=state if self._due(self.timing.odometry_hz) else None,
             contacts=contacts,
@@ -338,7 +339,13 @@ class Simulator:
     def _estimated(self, state: VehicleState) -> NavigationState:
         request = self._need_reset()
         estimate = self._navigation.update(state, self._altitude)
-        return replace(estimate, stamp=self.clock, pose=request.shift.to_odom(estimate.pose))
+        return replace(
+            estimate,
+            stamp=self.clock,
+            pose=request.shift.to_odom(estimate.pose),
+            # The battery's message has single precision; the record is to hold what it says.
+            battery=single(estimate.battery),
+        )
 
     def _imu(self) -> ImuSample:
         """Return the last IMU sample with its orientation in odom."""

@@ -49,8 +49,39 @@ def open_episode(
         directory = new_run_directory(Path(options.results_dir), run_id)
     else:
         directory.mkdir(parents=True, exist_ok=True)
+    manager = begin_record(
+        setup,
+        directory=directory,
+        privileged=options.agent in PRIVILEGED_AGENTS,
+        clock=clock,
+        decisions_lag=True,
+    )
+    return OpenEpisode(setup=setup, manager=manager)
+
+
+def begin_record(
+    setup: EpisodeSetup,
+    *,
+    directory: Path | None,
+    privileged: bool,
+    clock: Callable[[], datetime],
+    decisions_lag: bool = False,
+) -> TaskManager:
+    """Write down what is fixed about an episode and return the manager that keeps its record.
+
+    Args:
+        setup: The episode.
+        directory: An empty run directory; None to keep the record in memory.
+        privileged: Whether the agent is given the truth.
+        clock: Wall clock, for notes only.
+        decisions_lag: See `TaskManager`.
+
+    Raises:
+        OceanGymError: The directory cannot be used, or something that is to be noted is missing.
+    """
+    options = setup.options
     info = make_run_info(
-        run_id=directory.name,
+        run_id=run_id_for(options, clock()) if directory is None else directory.name,
         options=options,
         task=setup.task,
         targets=setup.targets,
@@ -59,9 +90,8 @@ def open_episode(
         start=setup.start,
         water=setup.water,
         profile=setup.profile,
-        privileged=options.agent in PRIVILEGED_AGENTS,
+        privileged=privileged,
         started=clock(),
     )
     writer = RunWriter(directory, info, clock=clock)
-    manager = TaskManager(task=setup.task, info=info, writer=writer, decisions_lag=True)
-    return OpenEpisode(setup=setup, manager=manager)
+    return TaskManager(task=setup.task, info=info, writer=writer, decisions_lag=decisions_lag)

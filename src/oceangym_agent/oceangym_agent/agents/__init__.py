@@ -1,9 +1,9 @@
-"""The agents that need no model, by name."""
+"""Every agent by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from oceangym_agent.agent import Agent
@@ -12,29 +12,44 @@ from oceangym_agent.agents.replay import ReplayAgent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.survey import SurveyAgent
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.options import RunOptions
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSettings:
-    """What an agent is built from: the episode's seed and, for replay, the recorded run."""
+    """What an agent is built from.
 
-    seed: int = 0
-    replay: Path | None = None
+    Attributes:
+        options: Of the run.
+        directory: Of the run, for what an agent records itself; None to record nothing.
+    """
+
+    options: RunOptions = field(default_factory=RunOptions)
+    directory: Path | None = None
 
 
 def _replay(settings: AgentSettings) -> Agent:
-    if settings.replay is None:
+    if not settings.options.replay:
         raise OceanGymError('agent:=replay needs a recorded run: add replay:=RUN_DIRECTORY')
-    return ReplayAgent(run=settings.replay)
+    return ReplayAgent(run=Path(settings.options.replay))
+
+
+def _model(settings: AgentSettings) -> Agent:
+    # The clients of models take a second to import, and the other agents do without them.
+    from oceangym_agent.mllm import MllmAgent
+
+    return MllmAgent.of(settings.options, settings.directory)
 
 
 AGENTS: dict[str, Callable[[AgentSettings], Agent]] = {
     'idle': lambda settings: IdleAgent(),
-    'random': lambda settings: RandomAgent(seed=settings.seed),
+    'random': lambda settings: RandomAgent(seed=settings.options.seed),
     'blind_spam': lambda settings: BlindSpamAgent(),
     'survey': lambda settings: SurveyAgent(),
     'oracle': lambda settings: OracleAgent(),
     'replay': _replay,
+    'mllm': _model,
+    'scripted': _model,
 }
 
 

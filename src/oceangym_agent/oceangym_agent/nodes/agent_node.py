@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 import sys
 
+from oceangym_agent.agent import Agent, close_agent
 from oceangym_agent.nodes.pilot import build_agent, Pilot, privilege_for
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.nodes.kit import ContractNode, declare, declare_options, run_node
@@ -19,13 +21,35 @@ class AgentNode(ContractNode):
         world = str(
             declare(self, 'world', '', "World file for agents that may use truth; '': the task's.")
         )
-        agent = build_agent(options.agent, options)
-        privilege = privilege_for(options, world) if agent.privileged else None
-        self._client = VehicleClient(self, truth=agent.privileged)
+        self._options = options
+        self._directory = str(
+            declare(self, 'run_directory', '', "Of the first episode's record; '': none is kept.")
+        )
+        # Built at once, so that what it lacks is said before anybody waits for it.
+        self._first: Agent | None = self._make()
+        privileged = self._first.privileged
+        privilege = privilege_for(options, world) if privileged else None
+        self._client = VehicleClient(self, truth=privileged)
         self._pilot = Pilot(
-            self, self._client, agent, name=options.agent_name, privilege=privilege
+            self, self._client, self._next_agent, name=options.agent_name, privilege=privilege
         )
         self._begun = False
+
+    def _make(self) -> Agent:
+        directory, self._directory = self._directory, ''
+        return build_agent(
+            self._options.agent, self._options, Path(directory) if directory else None
+        )
+
+    def _next_agent(self) -> Agent:
+        agent, self._first = self._first, None
+        return agent if agent is not None else self._make()
+
+    def close(self) -> None:
+        """Let the agent go."""
+        self._pilot.close()
+        if self._first is not None:
+            close_agent(self._first)
 
     def work(self) -> float:
         """Start the loop once the node is spinning."""
@@ -33,6 +57,7 @@ class AgentNode(ContractNode):
             self._begun = True
             assert self.executor is not None
             self.executor.create_task(self._live)
+        self._client.wake()
         return super().work()
 
     async def _live(self) -> None:
@@ -44,6 +69,7 @@ class AgentNode(ContractNode):
             index: int | None = client.state.step
             while index is not None:
                 index = await self._pilot.turn(index)
+            self._pilot.close()
             await client.until(lambda: not client.running)
 
 

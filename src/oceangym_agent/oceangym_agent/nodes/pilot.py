@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 
@@ -10,10 +11,10 @@ from oceangym_msgs.msg import TaskGoal
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from rclpy.node import Node
-from rclpy.task import Future
 
-from oceangym_agent.agent import Agent, GoalView, Privilege, Turn
+from oceangym_agent.agent import Agent, close_agent, ending_message, GoalView, Privilege, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.chat import BudgetExhausted
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import Action
@@ -55,10 +56,21 @@ def privilege_for(options: RunOptions, world_file: str) -> Privilege:
     )
 
 
-def build_agent(name: str, options: RunOptions) -> Agent:
-    """Return a new agent of a name for a run."""
-    replay = Path(options.replay) if options.replay else None
-    return make_agent(name, AgentSettings(seed=options.seed, replay=replay))
+def build_agent(name: str, options: RunOptions, directory: Path | None = None) -> Agent:
+    """Return a new agent of a name for a run; `directory` is where it records, if anywhere."""
+    return make_agent(name, AgentSettings(options=options, directory=directory))
+
+
+@dataclass
+class _Thought:
+    """What a thread that decides brings back."""
+
+    turn: Turn | None = None
+    error: Exception | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.turn is not None or self.error is not None
 
 
 class Pilot:
@@ -67,7 +79,7 @@ class Pilot:
     Args:
         node: Whose log is used.
         client: The contract seen from the agent.
-        agent: Who decides.
+        build: Makes the agent of an episode.
         name: To publish decisions under.
         privilege: What an agent that uses truth is given.
     """
@@ -76,22 +88,35 @@ class Pilot:
         self,
         node: Node,
         client: VehicleClient,
-        agent: Agent,
+        build: Callable[[], Agent],
         *,
         name: str,
         privilege: Privilege | None = None,
     ) -> None:
         self._node = node
         self._client = client
-        self._agent = agent
+        self._build = build
+        self._agent: Agent | None = None
         self._name = name
         self._privilege = privilege
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
 
     def begin(self) -> None:
-        """Tell the agent the goal."""
+        """Tell a new agent the goal.
+
+        Each episode has its own: one that an ended episode left in the middle of a call may still
+        be thinking.
+        """
         assert self._client.goal is not None
+        self.close()
+        self._agent = self._build()
         self._agent.begin(goal_view(self._client.goal), self._privilege)
+
+    def close(self) -> None:
+        """Let the agent go; a decision that it is still thinking about is dropped."""
+        if self._agent is not None:
+            close_agent(self._agent)
+            self._agent = None
 
     async def turn(self, index: int) -> int | None:
         """Answer one observation.
@@ -106,8 +131,12 @@ class Pilot:
         try:
             turn = await self._think(observation)
         except OceanGymError as error:
-            self._node.get_logger().error(f'agent {self._name}: {error}')
-            await client.stop('error', f'agent {self._name}: {error}')
+            message = ending_message(self._name, error)
+            self._node.get_logger().error(message)
+            budget = isinstance(error, BudgetExhausted)
+            await client.stop('budget' if budget else 'error', message)
+            return None
+        if turn is None:
             return None
         for report in turn.reports:
             code, message = await client.report_find(report, index, reporter=self._name)
@@ -129,23 +158,34 @@ class Pilot:
             await client.stop('error', f'maneuver refused: {result.error_msg}')
         return None if result.error_code else int(result.step)
 
-    async def _think(self, observation: Observation) -> Turn:
-        """Let the agent decide in a thread, so that the node stays responsive meanwhile."""
-        outcome: Future = Future()
-        truth = self._client.truth() if self._agent.privileged else None
+    async def _think(self, observation: Observation) -> Turn | None:
+        """Let the agent decide in a thread, so that the node stays responsive meanwhile.
+
+        The node's `work` looks for the answer (`VehicleClient.wake`).
+
+        Returns:
+            None if the episode has ended before there was an answer.
+        """
+        agent, thought = self._agent, _Thought()
+        assert agent is not None
+        truth = self._client.truth() if agent.privileged else None
         status = self._client.status
         started = self._wall.now()
 
         def decide() -> None:
             try:
-                outcome.set_result(self._agent.decide(observation, status, truth))
+                thought.turn = agent.decide(observation, status, truth)
             except Exception as error:
-                # Carried over to the coroutine, which raises it where it is awaited.
-                outcome.set_exception(error)
+                # Carried over to the coroutine, which raises it.
+                thought.error = error
             if self._node.executor is not None:
                 self._node.executor.wake()
 
         Thread(target=decide, daemon=True).start()
-        turn: Turn = await outcome
+        await self._client.until(lambda: thought.done or not self._client.running)
+        if thought.error is not None:
+            raise thought.error
+        if thought.turn is None:
+            return None
         latency = (self._wall.now() - started).nanoseconds * 1e-9
-        return replace(turn, decision=replace(turn.decision, latency_s=latency))
+        return replace(thought.turn, decision=replace(thought.turn.decision, latency_s=latency))

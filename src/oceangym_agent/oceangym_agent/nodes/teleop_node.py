@@ -72,13 +72,17 @@ class TeleopNode(ContractNode):
         super().__init__('agent')
         self._options = declare_options(self)
         declare(self, 'world', '', 'World file; not used here.')
+        declare(self, 'run_directory', '', 'Of the record; not used here.')
         successor = str(declare(self, 'hand_over_to', 'survey', 'Agent that m hands over to.'))
         if successor not in SUCCESSORS:
             raise unknown_name('hand_over_to', successor, SUCCESSORS)
         self._client = VehicleClient(self, truth=False)
         self._velocity = publish_stream(self, stream('cmd_vel'))
         self._pilot = Pilot(
-            self, self._client, build_agent(successor, self._options), name=successor
+            self,
+            self._client,
+            lambda: build_agent(successor, self._options),
+            name=successor,
         )
         self._successor = successor
         self._handed_over = False
@@ -95,11 +99,13 @@ class TeleopNode(ContractNode):
             self.executor.create_task(self._live)
             Thread(target=self._read_keys, daemon=True).start()
         self._deliver()
+        self._client.wake()
         return super().work()
 
     def close(self) -> None:
         """Give the terminal back."""
         self._keys.close()
+        self._pilot.close()
 
     # -- keys -------------------------------------------------------------------------------------
 

@@ -40,7 +40,8 @@ def stamp_of(seconds: float) -> TimeMessage:
 
 def seconds_of(stamp: TimeMessage) -> float:
     """Return a message's time [s]."""
-    return float(stamp.sec) + stamp.nanosec / NANOSECONDS
+    # One division of whole nanoseconds: the very number that the stamp was made from.
+    return nanoseconds_of(stamp) / NANOSECONDS
 
 
 def nanoseconds_of(stamp: TimeMessage) -> int:

@@ -30,7 +30,12 @@ from oceangym_core.nodes.conversions import (
     transform_message,
     vector_message,
 )
-from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
+from oceangym_core.observation import (
+    CameraSpec,
+    NavigationState,
+    SMALLEST_SIGMA_M,
+    SonarSpec,
+)
 
 JPEG_QUALITY = 90
 
@@ -131,8 +136,6 @@ def sonar_info_message(sonar: SonarSpec, *, stamp: float) -> SonarInfo:
 # What is claimed of attitude and velocity beside the position's own sigma, as variances.
 _ATTITUDE_VARIANCE = (1e-4, 1e-4, 1e-3)  # roll, pitch, yaw [rad2]
 _TWIST_VARIANCE = (1e-4, 1e-4, 1e-4, 1e-5, 1e-5, 1e-5)  # [m2/s2], [rad2/s2]
-# Filters reject a zero variance.
-_SMALLEST_SIGMA_M = 1e-3
 
 
 def odometry_message(
@@ -144,7 +147,7 @@ def odometry_message(
     message.twist.twist.linear = vector_message(navigation.linear_velocity)
     message.twist.twist.angular = vector_message(navigation.angular_velocity)
     if not exact:
-        sigmas = (max(s, _SMALLEST_SIGMA_M) for s in navigation.position_sigma)
+        sigmas = (max(s, SMALLEST_SIGMA_M) for s in navigation.position_sigma)
         message.pose.covariance = _diagonal([*(s**2 for s in sigmas), *_ATTITUDE_VARIANCE])
         message.twist.covariance = _diagonal(_TWIST_VARIANCE)
     return message
