@@ -87,6 +87,7 @@ class ChatReply:
         cost: [USD].
         retries: Attempts after the first.
         latency_s: Wall time over all attempts [s].
+        notes: What a reader of the numbers must know, e.g. that the tokens are an estimate.
     """
 
     text: str
@@ -99,6 +100,7 @@ class ChatReply:
     cost: float = 0.0
     retries: int = 0
     latency_s: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 class ModelUnavailable(OceanGymError):

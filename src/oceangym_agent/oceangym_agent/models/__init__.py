@@ -1,0 +1,1 @@
+"""Clients of multimodal language models behind OpenAI-compatible endpoints."""

@@ -1,0 +1,322 @@
+"""The client of every OpenAI-compatible endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import contextlib
+import os
+import threading
+import time
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from oceangym_agent.chat import ChatReply, ChatRequest, ImagePart, ModelUnavailable
+from oceangym_agent.models.budget import Budget
+from oceangym_agent.models.exchange import Exchange, read_response
+from oceangym_agent.models.failures import AttemptTimeout, classify, Failure, Redactor
+from oceangym_agent.models.presets import checked_url, ModelPreset
+from oceangym_agent.models.pricing import cost
+from oceangym_agent.models.wire import Answer, decode, parameters, parse_body, request_body
+from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.testing.scripts import script
+from oceangym_core.errors import OceanGymError
+from oceangym_core.rng import generator
+
+# Waits between attempts double from the first to the last, less up to a quarter so that parallel
+# episodes do not return all at once (the client library's own values).
+FIRST_DELAY_S = 0.5
+LAST_DELAY_S = 8.0
+JITTER = 0.25
+# The library insists on a key; servers that ask for none ignore it.
+NO_KEY = 'none'
+_LOOPBACK = ('localhost', '127.0.0.1', '::1')
+
+
+class OpenAIModel:
+    """A `ChatModel` over HTTP; use it as a context manager or `close` it.
+
+    The key is read once, is sent as a bearer token and is shown nowhere.
+    """
+
+    def __init__(
+        self,
+        preset: ModelPreset,
+        *,
+        base_url: str,
+        key: str | None,
+        call_timeout_s: float,
+        max_retries: int,
+        budget: Budget | None = None,
+        on_close: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare calls; nothing is sent yet.
+
+        Args:
+            preset: The model.
+            base_url: Of the endpoint.
+            key: Secret, None where none is asked for.
+            call_timeout_s: Wall time that one attempt may take [s].
+            max_retries: Attempts after the first.
+            budget: Is told of every reply, and asked before every call.
+            on_close: Called once when the model is closed.
+            clock: Steady time [s].
+        """
+        self._preset = preset
+        self._base_url = base_url
+        self._call_timeout_s = call_timeout_s
+        self._max_retries = max_retries
+        self._budget = budget
+        self._clock = clock
+        self._redact = Redactor(key or '')
+        self._closing = threading.Event()
+        self._stack = contextlib.ExitStack()
+        if on_close is not None:
+            self._stack.callback(on_close)
+        self._jitter = generator(os.getpid(), 'backoff')
+        self._connect = _connector(base_url, key)
+        self._api: openai.OpenAI | None = None
+
+    def __repr__(self) -> str:
+        return f'OpenAIModel({self._preset.id!r}, base_url={self._base_url!r})'
+
+    def __enter__(self) -> OpenAIModel:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End a wait between attempts and give connections back; further calls fail."""
+        self._closing.set()
+        self._drop_connections()
+        self._stack.close()
+
+    @property
+    def preset(self) -> ModelPreset:
+        """The model's preset."""
+        return self._preset
+
+    @property
+    def base_url(self) -> str:
+        """Where requests go."""
+        return self._base_url
+
+    def complete(self, request: ChatRequest, *, deadline_s: float) -> ChatReply:
+        """Return the reply; refusals and replies cut at the token limit are returned as they are.
+
+        Args:
+            request: What is asked.
+            deadline_s: Wall time that this call may take with all its retries [s].
+
+        Raises:
+            ModelUnavailable: There was none within the deadline or the allowed retries.
+            BudgetExhausted: The call may not be made.
+        """
+        self._check_images(request)
+        if self._budget is not None:
+            self._budget.check()
+        started = self._clock()
+        body = request_body(self._preset, request)
+        retries = 0
+        while True:
+            left = deadline_s - (self._clock() - started)
+            if self._closing.is_set():
+                raise self._unavailable(None, retries=retries, why='the model is closed')
+            if not left > 0:
+                raise self._unavailable(None, retries=retries, why='no time is left for the call')
+            outcome = self._attempt(request, body, timeout_s=min(self._call_timeout_s, left))
+            if isinstance(outcome, Answer):
+                break
+            self._wait(outcome, retries, left=deadline_s - (self._clock() - started))
+            retries += 1
+        reply = ChatReply(
+            text=self._redact(outcome.text),
+            model=self._redact(outcome.model),
+            finish_reason=self._redact(outcome.finish_reason),
+            parameters=parameters(self._preset, body),
+            tokens_in=outcome.tokens_in,
+            tokens_out=outcome.tokens_out,
+            tokens_reasoning=outcome.tokens_reasoning,
+            cost=cost(self._preset, tokens_in=outcome.tokens_in, tokens_out=outcome.tokens_out),
+            retries=retries,
+            latency_s=self._clock() - started,
+            notes=outcome.notes,
+        )
+        if self._budget is not None:
+            self._budget.spend(reply)
+        return reply
+
+    def _check_images(self, request: ChatRequest) -> None:
+        count = sum(isinstance(p, ImagePart) for m in request.messages for p in m.parts)
+        if count > self._preset.max_images:
+            raise ModelUnavailable(
+                f'the request holds {count} images and {self._preset.id!r} takes '
+                f'{self._preset.max_images}; use memory_images:=0, sonar:=none or described, '
+                'coverage:=none or text, or a preset with a higher max_images'
+            )
+
+    def _attempt(
+        self, request: ChatRequest, body: Mapping[str, Any], *, timeout_s: float
+    ) -> Answer | Failure:
+        """Ask once; the answer, or why there is none."""
+        if self._api is None:
+            self._api = self._connect()
+        api = self._api
+
+        def ask(abandoned: threading.Event) -> tuple[bytes, str]:
+            with api.chat.completions.with_streaming_response.create(
+                **body, extra_body=self._preset.extra_body or None, timeout=timeout_s
+            ) as response:
+                kind = response.headers.get('content-type', '')
+                return read_response(response, abandoned), kind
+
+        try:
+            raw, kind = Exchange(ask).run(timeout_s)
+            return decode(parse_body(raw, kind), self._preset, request)
+        except Exception as error:  # everything that a hostile server can make a library raise
+            if isinstance(error, AttemptTimeout):
+                # Ends the thread that still reads from the connection.
+                self._drop_connections()
+            failure = classify(
+                error, preset=self._preset, base_url=self._base_url, timeout_s=timeout_s
+            )
+        # Outside the except block, so that no exception with the request's headers is chained.
+        return failure
+
+    def _wait(self, failure: Failure, retries: int, *, left: float) -> None:
+        """Wait before the next attempt.
+
+        Raises:
+            ModelUnavailable: There is none.
+        """
+        if not failure.retry:
+            raise self._unavailable(failure, retries=retries)
+        if retries >= self._max_retries:
+            raise self._unavailable(failure, retries=retries, why=f'{retries + 1} attempts failed')
+        delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2**retries)
+        delay *= 1.0 - JITTER * float(self._jitter.random())
+        if failure.retry_after_s is not None:
+            delay = max(delay, failure.retry_after_s)
+        if delay >= left:
+            why = f'the next attempt would be in {delay:.3g} s, with {max(0.0, left):.3g} s left'
+            raise self._unavailable(failure, retries=retries, why=why)
+        if self._closing.wait(delay):
+            raise self._unavailable(failure, retries=retries, why='the model is being closed')
+
+    def _unavailable(
+        self, failure: Failure | None, *, retries: int, why: str = ''
+    ) -> ModelUnavailable:
+        words = f'{self._preset.id} at {self._base_url} gave no usable answer'
+        if why:
+            words += f': {why}'
+        if failure is not None:
+            said = failure.message.rstrip('.')
+            words += f'; last: {said}' if why else f': {said}'
+            words += f'. {failure.remedy}' if failure.remedy else ''
+        return ModelUnavailable(self._redact(words), retries=retries)
+
+    def _drop_connections(self) -> None:
+        api, self._api = self._api, None
+        if api is not None:
+            with contextlib.suppress(Exception):  # of connections that are already broken
+                api.close()
+
+
+def _connector(base_url: str, key: str | None) -> Callable[[], openai.OpenAI]:
+    """Return what opens a client; the key lives in nothing but this function."""
+    host = urlsplit(base_url).hostname or ''
+    # Account identifiers in the environment are OpenAI's and nobody else's business.
+    foreign = not (host == 'openai.com' or host.endswith('.openai.com'))
+    headers: dict[str, Any] = {'Accept-Encoding': 'identity'}
+    if foreign:
+        headers |= {'OpenAI-Organization': openai.Omit(), 'OpenAI-Project': openai.Omit()}
+
+    def connect() -> openai.OpenAI:
+        return openai.OpenAI(
+            api_key=key or NO_KEY,
+            base_url=base_url,
+            max_retries=0,
+            default_headers=headers,
+            # A proxy is not asked for what runs on this machine.
+            http_client=httpx2.Client(trust_env=host not in _LOOPBACK, follow_redirects=False),
+        )
+
+    return connect
+
+
+def make_model(
+    preset: ModelPreset,
+    *,
+    base_url: str = '',
+    call_timeout_s: float = 60.0,
+    max_retries: int = 3,
+    budget: Budget | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> OpenAIModel:
+    """Return a ready model; close it after use.
+
+    A scripted preset starts its own model server on this machine, unless `base_url` is given.
+
+    Args:
+        preset: The model.
+        base_url: Instead of the preset's.
+        call_timeout_s: Wall time that one attempt may take [s].
+        max_retries: Attempts after the first.
+        budget: Limits of the episode; the model counts its replies into it.
+        environ: Where the key is looked up; the process's environment when not given.
+
+    Raises:
+        OceanGymError: The key is missing, or an argument is out of range.
+    """
+    if not 0 < call_timeout_s < float('inf'):
+        raise OceanGymError(f'call_timeout:={call_timeout_s} must be a number of seconds above 0')
+    if max_retries < 0:
+        raise OceanGymError(f'max_retries:={max_retries} must be 0 or more')
+    try:
+        address = checked_url(base_url) or preset.base_url
+    except ValueError as error:
+        # The address may hold a password: it is not repeated.
+        raise OceanGymError(f'base_url:= cannot be used: {error}') from None
+    key = _key(preset, os.environ if environ is None else environ)
+    server = None
+    if preset.scripted is not None and not base_url:
+        server = ScriptedModelServer(script=script(preset.scripted), model=preset.model)
+        server.start()
+        address = server.url
+    return OpenAIModel(
+        preset,
+        base_url=address,
+        key=key,
+        call_timeout_s=call_timeout_s,
+        max_retries=max_retries,
+        budget=budget,
+        on_close=server.close if server is not None else None,
+    )
+
+
+def _key(preset: ModelPreset, environ: Mapping[str, str]) -> str | None:
+    name = preset.api_key_env
+    if name is None:
+        return None
+    key = environ.get(name, '').strip()
+    if not key:
+        raise OceanGymError(
+            f'model {preset.id!r} needs a key: set the environment variable {name} '
+            '(export it in the shell that starts this)'
+        )
+    if not key.isascii() or not key.isprintable() or ' ' in key:
+        raise OceanGymError(
+            f'the key in the environment variable {name} holds a space, a line break or a character '
+            'that no key has; was more than the key copied?'
+        )
+    return key

@@ -1,0 +1,163 @@
+"""What a scripted model understands of a prompt: the lines with numbers, nothing of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+import math
+import re
+from typing import Any
+
+from oceangym_agent.testing.completions import contents
+
+_NUMBER = r'[-+]?\d+(?:\.\d+)?'
+_STEP = re.compile(r'^\W*Step\W+(\d+)', re.MULTILINE | re.IGNORECASE)
+_POSITION = re.compile(
+    rf'^\W*Position\b[^\[\n]*\[\s*({_NUMBER})\s*,\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\]',
+    re.MULTILINE | re.IGNORECASE,
+)
+_HEADING = re.compile(rf'^\W*Heading\b[^\d\n+-]*({_NUMBER})', re.MULTILINE | re.IGNORECASE)
+_ALTITUDE = re.compile(rf'^\W*Altitude\b[^\d\n+-]*({_NUMBER})', re.MULTILINE | re.IGNORECASE)
+_BOUNDS = re.compile(r'^\W*(?:Bounds|Operating area)\b[^\n]*', re.MULTILINE | re.IGNORECASE)
+_CORNER = re.compile(rf'[\[(]\s*({_NUMBER})\s*,\s*({_NUMBER})\s*[\])]')
+_Z_RANGE = re.compile(
+    rf'\bz\b[^\d\n+-]*(?:from|between|in)?\W*?({_NUMBER})\s*(?:to|and|\.\.|,|<=?)[^\d\n+-]*({_NUMBER})',
+    re.IGNORECASE,
+)
+_TARGET = re.compile(
+    r'^\W*Target(?: name| object)?\s*[:=]\s*([^\n]+)', re.MULTILINE | re.IGNORECASE
+)
+# The detector's line on one direction, where camera and sonar agree.
+_DETECTION = re.compile(
+    r'^- (front|back|left|right|up|down): (\d+ % of the image[^\n]*compact sonar contact[^\n]*)',
+    re.MULTILINE,
+)
+_PLACE = re.compile(rf'about at \[({_NUMBER}), ({_NUMBER}), ({_NUMBER})\]')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detection:
+    """A direction in which the detector's line names something; `position` in odom [m]."""
+
+    direction: str
+    position: tuple[float, float, float] | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What a prompt says.
+
+    Attributes:
+        step: Decision number from 0.
+        position: In odom [m], None where the prompt does not give it.
+        yaw: From x counter-clockwise [rad].
+        altitude: Above the seabed [m].
+        corners: Of the operating area [m]; empty where the prompt gives none.
+        z_range: Vertical limits [m].
+        target: Name of the target.
+        detection: What the detector names, None where it is off or nothing agrees.
+        markers: The prompt asks for OceanGym's markers instead of JSON.
+        describe: The prompt asks for a description of the images and no command.
+    """
+
+    step: int = 0
+    position: tuple[float, float, float] | None = None
+    yaw: float = 0.0
+    altitude: float | None = None
+    corners: tuple[tuple[float, float], ...] = ()
+    z_range: tuple[float, float] | None = None
+    target: str = 'OBJECT'
+    detection: Detection | None = None
+    markers: bool = False
+    describe: bool = False
+
+    def inside(self, x: float, y: float, z: float, *, margin: float) -> bool:
+        """Return whether a point is inside the bounds and `margin` [m] away from them."""
+        if self.z_range is not None and not (
+            self.z_range[0] + margin <= z <= self.z_range[1] - margin
+        ):
+            return False
+        if len(self.corners) < 3:
+            return True
+        return _contains(self.corners, x, y) and _distance(self.corners, x, y) >= margin
+
+
+def read(body: Mapping[str, Any]) -> Reading:
+    """Return what a request's prompt says; the last mention of a value counts."""
+    texts, _ = contents(body)
+    text = '\n'.join(texts)
+    position = _last(_POSITION, text)
+    heading = _last(_HEADING, text)
+    altitude = _last(_ALTITUDE, text)
+    step = _last(_STEP, text)
+    area = _last(_BOUNDS, text)
+    area_text = area.group(0) if area is not None else ''
+    z_range = _Z_RANGE.search(area_text)
+    target = _TARGET.search(text)
+    schema = 'response_format' in body
+    markers = '$$' in text and not schema
+    return Reading(
+        step=int(step.group(1)) if step is not None else 0,
+        position=_vector(position) if position is not None else None,
+        yaw=math.radians(float(heading.group(1))) if heading is not None else 0.0,
+        altitude=float(altitude.group(1)) if altitude is not None else None,
+        corners=tuple((float(a), float(b)) for a, b in _CORNER.findall(_without_z(area_text))),
+        z_range=_limits(z_range) if z_range is not None else None,
+        target=target.group(1).strip(' .*') if target is not None else 'OBJECT',
+        detection=_detection(text),
+        markers=markers,
+        describe=not schema and not markers and '"action"' not in text,
+    )
+
+
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    matches = list(pattern.finditer(text))
+    return matches[-1] if matches else None
+
+
+def _vector(match: re.Match[str]) -> tuple[float, float, float]:
+    return float(match.group(1)), float(match.group(2)), float(match.group(3))
+
+
+def _limits(match: re.Match[str]) -> tuple[float, float]:
+    values = float(match.group(1)), float(match.group(2))
+    return min(values), max(values)
+
+
+def _without_z(area: str) -> str:
+    """Return an area line up to its vertical limits, which may be written like a corner."""
+    return re.split(r'\bz\b', area, maxsplit=1, flags=re.IGNORECASE)[0]
+
+
+def _detection(text: str) -> Detection | None:
+    found = _last(_DETECTION, text)
+    if found is None:
+        return None
+    place = _PLACE.search(found.group(2))
+    return Detection(
+        direction=found.group(1),
+        position=_vector(place) if place is not None else None,
+        text=found.group(2)[:200],
+    )
+
+
+def _contains(corners: tuple[tuple[float, float], ...], x: float, y: float) -> bool:
+    """Even-odd rule."""
+    inside = False
+    for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1]):
+        if (y0 > y) != (y1 > y) and x < x0 + (y - y0) / (y1 - y0) * (x1 - x0):
+            inside = not inside
+    return inside
+
+
+def _distance(corners: tuple[tuple[float, float], ...], x: float, y: float) -> float:
+    """Return the distance to the nearest edge [m]."""
+    nearest = math.inf
+    for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1]):
+        dx, dy = x1 - x0, y1 - y0
+        length2 = dx * dx + dy * dy
+        along = 0.0 if length2 == 0 else ((x - x0) * dx + (y - y0) * dy) / length2
+        along = min(1.0, max(0.0, along))
+        nearest = min(nearest, math.hypot(x - x0 - along * dx, y - y0 - along * dy))
+    return nearest
