@@ -140,7 +140,11 @@ class Cell:
 
 
 def cell_of(rows: Iterable[EpisodeRow], scorer: str) -> Cell:
-    """Group the episodes of one cell by start."""
+    """Group the episodes of one cell by start.
+
+    Starts and scores are put in an order of their own, so that the order of the rows does not change
+    what is drawn from them.
+    """
     starts: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
     unscored: list[EpisodeRow] = []
     partial = 0
@@ -153,7 +157,7 @@ def cell_of(rows: Iterable[EpisodeRow], scorer: str) -> Cell:
         else:
             unscored.append(row)
     return Cell(
-        starts=tuple(tuple(scores) for scores in starts.values()),
+        starts=tuple(tuple(sorted(starts[key])) for key in sorted(starts, key=repr)),
         unscored=len(unscored),
         partial=partial,
         reasons=tuple(dict.fromkeys(row.reason for row in unscored if row.reason)),

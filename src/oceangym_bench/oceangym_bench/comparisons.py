@@ -51,9 +51,10 @@ def compare(
         tasks[pair[:2]][start].append(statistics.fmean(other) - statistics.fmean(one))
     if not common:
         return Difference(mean=None)
-    # In an order of their own, so that the order of the rows does not change the resampling.
+    # In an order of their own, so that the order of the rows does not change what is drawn.
     grouped = [
-        [starts[s] for s in sorted(starts, key=repr)] for _, starts in sorted(tasks.items())
+        [sorted(starts[start]) for start in sorted(starts, key=repr)]
+        for _, starts in sorted(tasks.items())
     ]
     units = [statistics.fmean(repeats) for starts in grouped for repeats in starts]
     weights = [1.0 / len(starts) for starts in grouped for _ in starts]

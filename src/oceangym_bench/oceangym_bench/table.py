@@ -27,6 +27,9 @@ _LATEX = {
     '≤': r'$\leq$',
     '≥': r'$\geq$',
     '−': '$-$',
+    '|': r'\textbar{}',
+    '<': '$<$',
+    '>': '$>$',
 } | {sign: f'\\{sign}' for sign in '&%$#_{}'}
 
 
@@ -121,6 +124,7 @@ class Rate:
 
     successes: int
     trials: int
+    decimals: int = 1
 
     @property
     def interval(self) -> Interval | None:
@@ -133,8 +137,9 @@ class Rate:
             return NOTHING
         found = self.interval
         assert found is not None
-        share = f'{100 * self.successes / self.trials:.1f} %'
-        ends = f'[{100 * found.low:.1f}, {100 * found.high:.1f}]'
+        share = f'{fixed(100 * self.successes / self.trials, self.decimals)} %'
+        low, high = fixed(100 * found.low, self.decimals), fixed(100 * found.high, self.decimals)
+        ends = f'[{low}, {high}]'
         return f'{share} {ends} ({self.successes}/{self.trials})'
 
     def values(self) -> dict[str, Scalar]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from oceangym_bench.comparable import (
     average_with_interval,
@@ -16,12 +15,9 @@ from oceangym_bench.comparable import (
     water_order,
 )
 from oceangym_bench.comparisons import Ranking, ranking
-from oceangym_bench.results import EpisodeRow, State, System, Transfer
+from oceangym_bench.results import EpisodeRow, State, System
 from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
 from oceangym_bench.table import Cell, Difference, Number, Rate, Score, Table
-from oceangym_bench.tracks import Track
-from oceangym_core.errors import OceanGymError
-from oceangym_core.text_files import write_atomic
 
 __all__ = [
     'Difference',
@@ -30,7 +26,6 @@ __all__ = [
     'Rate',
     'Score',
     'Table',
-    'benchmark_tables',
     'category_table',
     'cost_table',
     'ranking',
@@ -38,9 +33,9 @@ __all__ = [
     'scaling_points',
     'scaling_table',
     'score_table',
+    'scorer_table',
     'size_table',
     'transfer_table',
-    'write_tables',
 ]
 
 HEADLINE = 'verified'
@@ -205,6 +200,36 @@ def _score_notes(rows: Sequence[EpisodeRow], scorer: str, *, few: bool) -> tuple
     return tuple(notes)
 
 
+def scorer_table(
+    rows: Iterable[EpisodeRow],
+    *,
+    scorers: Sequence[str] = ('compat', 'paper'),
+    seed: int = 0,
+) -> Table:
+    """Return several scorers' figures of the same episodes side by side, as `score_table`.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    flown = check_comparable(rows)
+    tables = [score_table(flown, scorer=scorer, seed=seed) for scorer in scorers]
+    first = tables[0]
+    count = len(first.columns)
+    return Table(
+        name='scorers',
+        title=f'Scores by {", ".join(scorers)}, {_where(flown)}',
+        columns=(
+            *first.columns[:2],
+            *(f'{first.columns[i]}, {name}' for i in range(2, count) for name in scorers),
+        ),
+        rows=tuple(
+            (*lines[0][:2], *(line[i] for i in range(2, count) for line in lines))
+            for lines in zip(*(table.rows for table in tables), strict=True)
+        ),
+        notes=tuple(dict.fromkeys(note for table in tables for note in table.notes)),
+    )
+
+
 def rate_table(rows: Iterable[EpisodeRow]) -> Table:
     """Return how many episodes of each system did what: the funnel, success and safety.
 
@@ -312,84 +337,3 @@ def cost_table(rows: Iterable[EpisodeRow]) -> Table:
 
 def _ratio(value: float, count: int) -> float | None:
     return value / count if count else None
-
-
-def benchmark_tables(
-    rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0
-) -> tuple[Table, ...]:
-    """Return every table that the episodes have, one set a track.
-
-    A set has, for each duration, the scores by task, category and size class, the ranking, its
-    pairs and the rates, of runs without transferred memory; over all the costs, the scaling curve
-    and the comparison of memory transfers where there are several durations or transfers.
-
-    Raises:
-        OceanGymError: Rows of a track may not stand in one table.
-    """
-    everything = tuple(rows)
-    tables: list[Table] = []
-    tracks = [track for track in Track if any(row.track is track for row in everything)]
-    for track in tracks:
-        mine = check_comparable(row for row in everything if row.track is track)
-        plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
-        durations = sorted({row.t_max or 0.0 for row in plain})
-        suffix = f'_{track.value}' if len(tracks) > 1 else ''
-        for duration in durations:
-            flown = [row for row in plain if (row.t_max or 0.0) == duration]
-            tail = suffix + (f'_{duration:g}s' if len(durations) > 1 else '')
-            after = f', {duration:g} s' if len(durations) > 1 else ''
-            result = ranking(flown, scorer=scorer, seed=seed)
-            made = [
-                score_table(flown, scorer=scorer, seed=seed),
-                result.table(),
-                *([result.pair_table()] if result.pairs else []),
-                category_table(flown, scorer=scorer, seed=seed),
-                size_table(flown, scorer=scorer, seed=seed),
-                rate_table(flown),
-            ]
-            tables += [_renamed(table, tail, after) for table in made]
-        if len(durations) > 1:
-            table = scaling_table(plain, scorer=scorer, seed=seed)
-            tables.append(_renamed(table, suffix, ''))
-        if len({row.system.transfer for row in mine}) > 1:
-            table = transfer_table(mine, scorer=scorer, seed=seed)
-            tables.append(_renamed(table, suffix, ''))
-        tables.append(_renamed(cost_table(mine), suffix, ''))
-    return tuple(tables)
-
-
-def _renamed(table: Table, tail: str, after: str) -> Table:
-    return Table(
-        name=table.name + tail,
-        title=table.title + after,
-        columns=table.columns,
-        rows=table.rows,
-        notes=table.notes,
-    )
-
-
-_FORMATS: dict[str, tuple[str, Callable[[Table], str]]] = {
-    'markdown': ('md', Table.markdown),
-    'csv': ('csv', Table.csv),
-    'json': ('json', Table.json),
-    'latex': ('tex', Table.latex),
-}
-
-
-def write_tables(directory: Path, tables: Iterable[Table]) -> tuple[Path, ...]:
-    """Write each table as ``<name>.md``, ``.csv``, ``.json`` and ``.tex``; return the files.
-
-    Raises:
-        OceanGymError: One cannot be written.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OceanGymError(f'cannot make {directory}: {error.strerror}') from error
-    paths = []
-    for table in tables:
-        for ending, render in _FORMATS.values():
-            path = directory / f'{table.name}.{ending}'
-            write_atomic(path, render(table))
-            paths.append(path)
-    return tuple(paths)

@@ -1,0 +1,123 @@
+"""All tables of a benchmark at once, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from oceangym_bench.comparable import check_comparable
+from oceangym_bench.comparisons import ranking
+from oceangym_bench.results import EpisodeRow, State, Transfer
+from oceangym_bench.studies import scaling_table, transfer_table
+from oceangym_bench.table import Table
+from oceangym_bench.tables import (
+    category_table,
+    cost_table,
+    HEADLINE,
+    rate_table,
+    score_table,
+    scorer_table,
+    size_table,
+)
+from oceangym_bench.tracks import Track
+from oceangym_core.errors import OceanGymError
+from oceangym_core.text_files import write_atomic
+
+
+def headline_of(rows: Sequence[EpisodeRow]) -> str:
+    """Return the scorer of the main tables: ``verified``, or ``paper`` if that scored nothing.
+
+    Result trees of OceanGym hold no truth to verify reports with.
+    """
+    scored = any(row.score(HEADLINE) is not None for row in rows)
+    unscorable = any(row.state(HEADLINE) is State.UNSCORED for row in rows)
+    return HEADLINE if scored or not unscorable else 'paper'
+
+
+def benchmark_tables(
+    rows: Iterable[EpisodeRow], *, scorer: str | None = None, seed: int = 0
+) -> tuple[Table, ...]:
+    """Return every table that the episodes have, one set a track.
+
+    A set has, for each duration, the scores by task, category and size class, the ranking, its
+    pairs and the rates, of runs without transferred memory; over all the costs, the scaling curve
+    and the comparison of memory transfers where there are several durations or transfers.
+
+    Args:
+        rows: Episodes of any tracks.
+        scorer: Whose scores; None for `headline_of` them.
+        seed: Of resampling.
+
+    Raises:
+        OceanGymError: Rows of a track may not stand in one table.
+    """
+    everything = tuple(rows)
+    if scorer is None:
+        scorer = headline_of(everything)
+    tables: list[Table] = []
+    tracks = [track for track in Track if any(row.track is track for row in everything)]
+    for track in tracks:
+        mine = check_comparable(row for row in everything if row.track is track)
+        plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
+        durations = sorted({row.t_max or 0.0 for row in plain})
+        suffix = f'_{track.value}' if len(tracks) > 1 else ''
+        for duration in durations:
+            flown = [row for row in plain if (row.t_max or 0.0) == duration]
+            tail = suffix + (f'_{duration:g}s' if len(durations) > 1 else '')
+            after = f', {duration:g} s' if len(durations) > 1 else ''
+            result = ranking(flown, scorer=scorer, seed=seed)
+            made = [
+                score_table(flown, scorer=scorer, seed=seed),
+                result.table(),
+                *([result.pair_table()] if result.pairs else []),
+                category_table(flown, scorer=scorer, seed=seed),
+                size_table(flown, scorer=scorer, seed=seed),
+                *([rate_table(flown)] if scorer == HEADLINE else []),
+                *([scorer_table(flown)] if scorer != HEADLINE else []),
+            ]
+            tables += [_renamed(table, tail, after) for table in made]
+        if len(durations) > 1:
+            table = scaling_table(plain, scorer=scorer, seed=seed)
+            tables.append(_renamed(table, suffix, ''))
+        if len({row.system.transfer for row in mine}) > 1:
+            table = transfer_table(mine, scorer=scorer, seed=seed)
+            tables.append(_renamed(table, suffix, ''))
+        tables.append(_renamed(cost_table(mine), suffix, ''))
+    return tuple(tables)
+
+
+def _renamed(table: Table, tail: str, after: str) -> Table:
+    return Table(
+        name=table.name + tail,
+        title=table.title + after,
+        columns=table.columns,
+        rows=table.rows,
+        notes=table.notes,
+    )
+
+
+_FORMATS: dict[str, tuple[str, Callable[[Table], str]]] = {
+    'markdown': ('md', Table.markdown),
+    'csv': ('csv', Table.csv),
+    'json': ('json', Table.json),
+    'latex': ('tex', Table.latex),
+}
+
+
+def write_tables(directory: Path, tables: Iterable[Table]) -> tuple[Path, ...]:
+    """Write each table as ``<name>.md``, ``.csv``, ``.json`` and ``.tex``; return the files.
+
+    Raises:
+        OceanGymError: One cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OceanGymError(f'cannot make {directory}: {error.strerror}') from error
+    paths = []
+    for table in tables:
+        for ending, render in _FORMATS.values():
+            path = directory / f'{table.name}.{ending}'
+            write_atomic(path, render(table))
+            paths.append(path)
+    return tuple(paths)
