@@ -1,0 +1,5 @@
+"""Self-contained HTML pages of runs and of benchmarks."""
+
+from oceangym_bench.report.run_page import write_run_report
+
+__all__ = ['write_run_report']

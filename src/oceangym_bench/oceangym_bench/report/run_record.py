@@ -1,0 +1,130 @@
+"""Everything that a run directory holds, as far as it got."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oceangym_core.episode import Episode
+from oceangym_core.errors import OceanGymError
+from oceangym_core.record_reader import load_episode
+from oceangym_core.scoring.score import score_episode
+from oceangym_core.text_files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
+
+TRACE = 'trace.jsonl'
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """A run as recorded.
+
+    Attributes:
+        directory: Of the run.
+        episode: What scorers take.
+        score: Content of ``score.json``; scored anew where there is none.
+        run: Content of ``run.yaml``.
+        lines: Observation index -> the step's line with all its texts.
+        end: The closing line; empty where the run was killed.
+        trace: Observation index -> what the model was told and answered there.
+        notes: What was missing or cut off.
+    """
+
+    directory: Path
+    episode: Episode
+    score: Mapping[str, Any]
+    run: Mapping[str, Any]
+    lines: Mapping[int, Mapping[str, Any]]
+    end: Mapping[str, Any]
+    trace: Mapping[int, Mapping[str, Any]]
+    notes: tuple[str, ...]
+
+    def decision_on(self, index: int) -> Mapping[str, Any] | None:
+        """Return the decision that was taken on an observation, None where there is none."""
+        following = self.lines.get(index + 1)
+        if following is not None:
+            return mapping(following.get('decision')) or None
+        last = index == self.episode.steps[-1].index
+        return (mapping(self.end.get('decision')) or None) if last else None
+
+    def maneuver_after(self, index: int) -> Mapping[str, Any]:
+        """Return the maneuver that followed an observation; empty where there is none."""
+        return mapping(self.lines.get(index + 1, {}).get('maneuver'))
+
+    def latency_on(self, index: int) -> float | None:
+        """Return the wall time of the decision taken on an observation [s]."""
+        following = self.lines.get(index + 1) or self.end
+        value = mapping(following.get('wall')).get('latency_s')
+        return float(value) if isinstance(value, (int, float)) else None
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a value if it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def read_run(directory: Path) -> RunRecord:
+    """Read a run directory, finished or killed.
+
+    Raises:
+        OceanGymError: There is no record, or it is damaged before its last line.
+    """
+    episode = load_episode(directory)
+    notes = list(episode.notes)
+    lines: dict[int, Mapping[str, Any]] = {}
+    end: Mapping[str, Any] = {}
+    for line in _json_lines(directory / 'episode.jsonl'):
+        if line.get('kind') == 'end':
+            end = line
+        elif isinstance(line.get('index'), int):
+            lines[line['index']] = line
+    return RunRecord(
+        directory=directory,
+        episode=episode,
+        score=_score(directory, episode, notes),
+        run=mapping(read_yaml(directory / 'run.yaml')),
+        lines=lines,
+        end=end,
+        trace=_trace(directory / TRACE, notes),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _score(directory: Path, episode: Episode, notes: list[str]) -> Mapping[str, Any]:
+    path = directory / 'score.json'
+    if path.is_file():
+        try:
+            score = read_json(path)
+        except OceanGymError as error:
+            notes.append(f'{error}; scored anew')
+        else:
+            if isinstance(score, dict) and isinstance(score.get('scorers'), dict):
+                return score
+            notes.append('score.json is not a score; scored anew')
+    else:
+        notes.append('score.json is missing: scored from the record as far as it goes')
+    return score_episode(episode)
+
+
+def _trace(path: Path, notes: list[str]) -> Mapping[int, Mapping[str, Any]]:
+    if not path.is_file():
+        return {}
+    try:
+        return {
+            line['index']: line for line in _json_lines(path) if isinstance(line.get('index'), int)
+        }
+    except OceanGymError as error:
+        notes.append(str(error))
+        return {}
+
+
+def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a file's complete lines; one that is damaged is left out."""
+    for line in read_text(path, MAX_JSON_BYTES).split('\n')[:-1]:
+        try:
+            value = parse_json(line, path.name)
+        except OceanGymError:
+            continue
+        if isinstance(value, dict):
+            yield value
