@@ -1,0 +1,79 @@
+"""Goal and vehicle state as templates see them: rounded, with units in their names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from oceangym_agent.agent import GoalView, StatusView
+from oceangym_agent.memory.coverage import distance_to_bounds
+from oceangym_agent.memory.tokens import one_line
+from oceangym_agent.memory.window import vector_text
+from oceangym_core.contract import DEFAULT_ROTATION_DEG, DEFAULT_TRANSLATION_M
+from oceangym_core.observation import NavigationState
+
+# A vehicle sustains at least 0.7 m/s and spends the ends of a maneuver on speeding up and slowing
+# down; what exceeds its reach is cut and told.
+CRUISE_M_S = 0.65
+
+
+def reach_m(goal: GoalView) -> float:
+    """Return about how far a vehicle gets in one maneuver [m]."""
+    return round(CRUISE_M_S * goal.t_interval, 1)
+
+
+def goal_context(goal: GoalView) -> dict[str, Any]:
+    """Return the goal for templates."""
+    return {
+        'task': goal.task_id,
+        'instruction': one_line(goal.instruction),
+        'target': goal.target_label,
+        'description': one_line(goal.target_description),
+        'targets': goal.target_count,
+        'corners': ', '.join(f'[{_number(x)}, {_number(y)}]' for x, y in goal.bounds),
+        'z_min': _number(goal.z_min),
+        'z_max': _number(goal.z_max),
+        'duration_s': round(goal.t_max),
+        'interval_s': round(goal.t_interval),
+        'decisions': math.ceil(goal.t_max / goal.t_interval - 1e-9),
+        'reach_m': round(min(reach_m(goal), DEFAULT_TRANSLATION_M)),
+        'default_m': round(DEFAULT_TRANSLATION_M),
+        'default_deg': round(DEFAULT_ROTATION_DEG),
+    }
+
+
+def state_context(
+    index: int, navigation: NavigationState, status: StatusView, goal: GoalView
+) -> dict[str, Any]:
+    """Return the vehicle's state for templates; all coordinates in odom."""
+    pose = navigation.pose
+    x, y, z = pose.position
+    edges = {
+        name: distance_to_bounds(goal.bounds, pose.position, pose.yaw + math.radians(bearing))
+        for name, bearing in (('ahead', 0), ('left', 90), ('behind', 180), ('right', -90))
+    }
+    inside = all(math.isfinite(distance) for distance in edges.values())
+    return {
+        'step': index,
+        'time_s': round(status.elapsed),
+        'time_left_s': max(0, round(status.remaining)),
+        'decisions_left': max(0, math.ceil(status.remaining / goal.t_interval - 1e-9)),
+        'position': vector_text(pose.position),
+        'x': _number(x),
+        'y': _number(y),
+        'z': _number(z),
+        'heading': _number(math.degrees(pose.yaw)),
+        'depth_m': _number(navigation.depth),
+        'altitude_m': _number(navigation.altitude) if math.isfinite(navigation.altitude) else '',
+        'speed_m_s': f'{math.hypot(*navigation.linear_velocity):.2f}',
+        'battery_percent': round(100 * navigation.battery),
+        'position_sigma_m': _number(math.hypot(*navigation.position_sigma[:2])),
+        'to_bounds_m': {k: round(v) for k, v in edges.items()} if inside else {},
+        'below_ceiling_m': _number(min(goal.z_max, 0.0) - z),
+        'above_floor_m': _number(z - goal.z_min),
+    }
+
+
+def _number(value: float) -> str:
+    """Return a number with one decimal and without a negative zero."""
+    return f'{round(value, 1) + 0.0:.1f}'
