@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from oceangym_core.assets import assets_root, config_path
-from oceangym_core.errors import unknown_name
+from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import MODEL_AGENTS, prompt_names, RunOptions
 from oceangym_core.provenance import files_sha256, world_files
 from oceangym_core.tasks import TaskSpec
@@ -24,6 +24,7 @@ from oceangym_core.world import World
 BENCHMARK_VERSION = '1.0.0'
 # Of how images and pings are formed: counted up when the same scene gives other pixels.
 SENSOR_MODEL_VERSION = '1.0.0'
+PROMPT_FILE = 'prompt.yaml'
 VEHICLE = 'bluerov2_heavy'
 SENSOR_FOLDERS = ('sonars', 'environments')
 # Beside the package `scoring`, what its scorers take from elsewhere.
@@ -59,26 +60,33 @@ def task_sha256(task: TaskSpec) -> str:
 
 
 def prompt_folder(name: str, config_dirs: Iterable[Path] = ()) -> Path:
-    """Return the directory of a prompt, given by its name or as a directory.
+    """Return the directory of a prompt, given by its name or as the path of a directory.
 
     Raises:
         OceanGymError: There is none.
     """
+    if '/' in name or name.startswith('~') or name in ('.', '..'):
+        folder = Path(name).expanduser()
+        if not folder.is_dir():
+            raise OceanGymError(f'prompt {folder} is not a folder')
+        return folder
     own = [Path(folder) / 'prompts' for folder in config_dirs]
-    for folder in (*(folder / name for folder in reversed(own)), config_path('prompts', name)):
-        if folder.is_dir():
-            return folder
-    if Path(name).expanduser().is_dir():
-        return Path(name).expanduser()
-    known = {*prompt_names(), *(p.name for folder in own for p in folder.glob('[a-z]*/'))}
+    for root in (*reversed(own), config_path('prompts')):
+        if (root / name / PROMPT_FILE).is_file():
+            return root / name
+    known = {*prompt_names(), *(p.parent.name for root in own for p in root.glob('*/prompt.yaml'))}
     raise unknown_name(
-        'prompt', name, known, hint='One of your own is given as a directory of templates.'
+        'prompt', name, known, hint='One of your own is given by the path of its folder.'
     )
 
 
 def prompt_sha256(folder: Path) -> str:
-    """Return the digest of a prompt's files."""
-    return files_sha256(_files_in(folder))
+    """Return the digest of what a prompt consists of: its templates and their description."""
+    return files_sha256(
+        (path.name, path)
+        for path in folder.iterdir()
+        if path.name == PROMPT_FILE or (path.suffix == '.j2' and not path.name.startswith('.'))
+    )
 
 
 def _prompt_of(options: RunOptions) -> str:

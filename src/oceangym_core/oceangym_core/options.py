@@ -223,7 +223,7 @@ def model_names() -> tuple[str, ...]:
 
 def prompt_names() -> tuple[str, ...]:
     """Return the shipped prompts."""
-    return tuple(sorted(path.name for path in config_path('prompts').glob('[a-z]*/')))
+    return tuple(sorted(p.parent.name for p in config_path('prompts').glob('*/prompt.yaml')))
 
 
 def _check_url(url: str) -> None:

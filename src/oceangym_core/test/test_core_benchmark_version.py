@@ -88,13 +88,15 @@ def test_a_changed_reference_image_is_another_task(tmp_path: Path) -> None:
 def test_a_prompt_is_found_by_name_or_as_a_directory(tmp_path: Path) -> None:
     own = tmp_path / 'prompts' / 'terse'
     own.mkdir(parents=True)
-    (own / 'act.txt').write_text('go')
+    (own / 'prompt.yaml').write_text('version: 1.0.0')
+    (own / 'act.j2').write_text('go')
     assert prompt_folder('terse', [tmp_path]) == own
     assert prompt_folder(str(own)) == own
     digest = prompt_sha256(own)
-    (own / '.act.txt.swp').write_text('an editor at work')
+    (own / '.act.j2').write_text('an editor at work')
+    (own / 'README.md').write_text('for people')
     assert prompt_sha256(own) == digest
-    (own / 'act.txt').write_text('stay')
+    (own / 'act.j2').write_text('stay')
     assert prompt_sha256(own) != digest
     with pytest.raises(OceanGymError, match="Did you mean 'terse'"):
         prompt_folder('tersee', [tmp_path])

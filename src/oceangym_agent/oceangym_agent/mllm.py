@@ -1,0 +1,230 @@
+"""The agent that asks a multimodal language model: look, ask, understand, decide, remember."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+import math
+from pathlib import Path
+import time
+
+from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
+from oceangym_agent.chat import BudgetExhausted, ChatReply, ChatRequest, ModelUnavailable
+from oceangym_agent.find_reports import report_of
+from oceangym_agent.memory import CoverageMap, ImportantEntry, Kind, Memory, MemoryStep
+from oceangym_agent.mllm_parts import (
+    description_of,
+    model_parts,
+    ModelParts,
+    NOT_UNDERSTOOD,
+    recordable,
+)
+from oceangym_agent.prompts import Loop, Outcome, PromptBuilder, StepView
+from oceangym_agent.replies import parse_reply
+from oceangym_agent.replies.reply import ParsedReply, ReplyError
+from oceangym_agent.trace import Call, DecisionTrace, Purpose
+from oceangym_core.contract import Action
+from oceangym_core.decisions import Decision
+from oceangym_core.geometry import Pose
+from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.options import RunOptions
+
+
+class MllmAgent:
+    """Asks a model about every observation.
+
+    Each decision is one line of the trace, on disk before it is carried out. A reply without one
+    clear command is told to the model, a bounded number of times; then the vehicle holds.
+
+    Args:
+        parts: Of one episode.
+        clock: Steady wall clock [s], for deadlines and budgets.
+    """
+
+    privileged = False
+
+    def __init__(self, parts: ModelParts, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._parts = parts
+        self._options = parts.options
+        self._clock = clock
+
+    @classmethod
+    def of(cls, options: RunOptions, directory: Path | None) -> MllmAgent:
+        """Return the agent of a run; see `mllm_parts.model_parts` for what it refuses."""
+        return cls(model_parts(options, directory))
+
+    def close(self) -> None:
+        """Close the model; a call under way fails."""
+        self._parts.close()
+
+    def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
+        """Start an episode.
+
+        Raises:
+            OceanGymError: The prompt cannot be made for this goal.
+        """
+        parts = self._parts
+        self._prompts = PromptBuilder(prompt=parts.prompt, goal=goal, settings=parts.settings)
+        self._prompts.begin()
+        self._memory = Memory(window=self._options.memory, experience=parts.experience)
+        self._coverage = CoverageMap(goal.bounds) if parts.settings.needs_coverage else None
+        self._last: tuple[Decision, Pose] | None = None
+        self._decisions = 0
+        self._began = self._clock()
+
+    # ------------------------------------------------------------------ one decision
+
+    def decide(
+        self, observation: Observation, status: StatusView, truth: StepTruth | None = None
+    ) -> Turn:
+        """Ask the model what to do.
+
+        Raises:
+            ModelUnavailable: It gave no answer within the deadline.
+            BudgetExhausted: A limit of the episode is reached.
+        """
+        trace = DecisionTrace(index=observation.index, t=observation.stamp)
+        started = self._clock()
+        try:
+            self._check_budget()
+            view = self._look(observation, status)
+            trace.parsed = self._understand(view, trace, started + self._time_left())
+        except (ModelUnavailable, BudgetExhausted) as error:
+            trace.error = str(error)
+            raise
+        finally:
+            trace.latency_s = self._clock() - started
+            self._parts.trace.write(trace)
+        turn = self._turn(observation, trace)
+        self._remember(observation, turn, trace.parsed)
+        return turn
+
+    def _understand(
+        self, view: StepView, trace: DecisionTrace, deadline: float
+    ) -> ParsedReply | None:
+        """Ask until a reply gives one command; None if none of the allowed number does."""
+        request, purpose = self._first_request(view, trace, deadline)
+        for _ in range(1 + self._options.max_reasks):
+            try:
+                reply = self._ask(request, purpose, trace, deadline)
+            except ModelUnavailable:
+                if purpose is not Purpose.REASK:
+                    raise
+                # It answered a moment ago: hold now, and ask about the next observation.
+                return None
+            try:
+                return parse_reply(reply.text, style=self._parts.settings.style)
+            except ReplyError as error:
+                trace.calls[-1].error = str(error)
+                request = self._prompts.reask(request, reply.text, str(error))
+                purpose = Purpose.REASK
+        return None
+
+    def _first_request(
+        self, view: StepView, trace: DecisionTrace, deadline: float
+    ) -> tuple[ChatRequest, Purpose]:
+        """Return the request for a command; with two calls a decision the first one looks."""
+        if self._parts.settings.loop is Loop.SINGLE:
+            return self._prompts.single(view), Purpose.SINGLE
+        seen = self._ask(self._prompts.perceive(view), Purpose.PERCEIVE, trace, deadline)
+        return self._prompts.act(view, seen.text), Purpose.ACT
+
+    def _ask(
+        self, request: ChatRequest, purpose: Purpose, trace: DecisionTrace, deadline: float
+    ) -> ChatReply:
+        """Make one call, whose part in the trace is kept whatever becomes of it."""
+        call = Call(purpose=purpose, request=request)
+        trace.calls.append(call)
+        try:
+            call.reply = self._parts.model.complete(
+                request, deadline_s=max(deadline - self._clock(), 0.0)
+            )
+        except (ModelUnavailable, BudgetExhausted) as error:
+            call.error = str(error)
+            # A call that the wall time allowed for the episode has cut off is no fault of the model.
+            self._check_budget()
+            raise
+        return call.reply
+
+    # ------------------------------------------------------------------ limits
+
+    def _check_budget(self) -> None:
+        self._parts.budget.check(decisions=self._decisions, wall_s=self._clock() - self._began)
+
+    def _time_left(self) -> float:
+        """Return the wall time that this decision may take [s]."""
+        if self._options.max_wall is None:
+            return self._options.decision_deadline
+        spent = self._clock() - self._began
+        return min(self._options.decision_deadline, self._options.max_wall - spent)
+
+    # ------------------------------------------------------------------ before and after
+
+    def _look(self, observation: Observation, status: StatusView) -> StepView:
+        """Return what this decision is asked on."""
+        pose = observation.navigation.pose
+        if self._coverage is not None:
+            self._coverage.visit(pose.position)
+        outcome = None
+        if self._last is not None:
+            decision, before = self._last
+            outcome = Outcome.measured(decision.action, decision.magnitude, before, pose)
+        return StepView(
+            index=observation.index,
+            observation=observation,
+            status=status,
+            memory=self._memory,
+            coverage=self._coverage,
+            outcome=outcome,
+        )
+
+    def _turn(self, observation: Observation, trace: DecisionTrace) -> Turn:
+        """Return the decision with its finds, as records and messages can hold them."""
+        parsed, replies = trace.parsed, trace.replies
+        reports = () if parsed is None else tuple(report_of(f, observation) for f in parsed.finds)
+        decision = Decision(
+            index=observation.index,
+            action=Action.HOLD if parsed is None else parsed.action,
+            magnitude=None if parsed is None else parsed.magnitude,
+            description=NOT_UNDERSTOOD if parsed is None else description_of(parsed),
+            finds=tuple(report.label for report in reports),
+            raw_reply=recordable(replies[-1].text) if replies else '',
+            invalid_replies=sum(c.reply is not None and c.error is not None for c in trace.calls),
+            tokens_in=sum(reply.tokens_in for reply in replies),
+            tokens_out=sum(reply.tokens_out for reply in replies),
+            cost=sum(reply.cost for reply in replies),
+            latency_s=trace.latency_s,
+        )
+        return Turn(decision=decision, reports=reports)
+
+    def _remember(self, observation: Observation, turn: Turn, parsed: ParsedReply | None) -> None:
+        pose, decision = observation.navigation.pose, turn.decision
+        finds = [] if parsed is None else list(zip(parsed.finds, turn.reports))
+        objects = () if parsed is None else parsed.special_objects
+        entries = [
+            *((Kind.FIND, f'{f.label}: {f.text}' if f.text else f.label, r) for f, r in finds),
+            *((Kind.SPECIAL, thing, None) for thing in objects),
+        ]
+        self._memory.remember(
+            MemoryStep(
+                index=observation.index,
+                time=observation.stamp,
+                description=decision.description,
+                action=decision.action,
+                magnitude=decision.magnitude,
+                position=pose.position,
+                heading_deg=math.degrees(pose.yaw),
+            ),
+            [
+                ImportantEntry(
+                    kind=kind,
+                    index=observation.index,
+                    time=observation.stamp,
+                    text=text,
+                    position=pose.position,
+                    place=None if report is None else report.position,
+                )
+                for kind, text, report in entries
+            ],
+        )
+        self._last = (decision, pose)
+        self._decisions += 1
