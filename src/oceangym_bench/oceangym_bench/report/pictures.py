@@ -18,7 +18,7 @@ from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
 
 # Widths of thumbnails [px], widest first, and how much all of them together may take [bytes].
-WIDTHS = (192, 160, 128, 96, 64)
+WIDTHS = (256, 192, 160, 128, 96, 64)
 BUDGET = 5_000_000
 _QUALITY = 72
 # Stamps of one observation agree to the nanosecond; this only absorbs their conversion [ns].
@@ -100,7 +100,12 @@ class BagViews:
 
 
 def read_bag_views(
-    directory: Path, *, namespace: str, stamps: Mapping[int, float], album: Album
+    directory: Path,
+    *,
+    namespace: str,
+    stamps: Mapping[int, float],
+    album: Album,
+    known: Mapping[int, Iterable[str]],
 ) -> BagViews:
     """Take the cameras' and fans' pictures of each observation from a run's bag.
 
@@ -109,6 +114,7 @@ def read_bag_views(
         namespace: Of the vehicle's topics.
         stamps: Observation index -> simulation time [s].
         album: Takes the pictures.
+        known: Observation index -> views that are not wanted, because the trace has them.
     """
     if not directory.is_dir():
         return BagViews(pictures={}, problem='this run has no bag')
@@ -132,8 +138,10 @@ def read_bag_views(
                 geometry |= _sonar_geometry(message)
             else:
                 index = _nearest(at, _stamp_ns(message))
-                image = None if index is None else _image_of(message)
-                if index is not None and image is not None:
+                if index is None or views[topic] in known.get(index, ()):
+                    continue
+                image = _image_of(message)
+                if image is not None:
                     found.setdefault(index, {})[views[topic]] = album.add(image)
     except OceanGymError as error:
         return BagViews(pictures=found, problem=str(error))

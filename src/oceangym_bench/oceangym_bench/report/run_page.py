@@ -11,7 +11,13 @@ from oceangym_bench.report.pictures import Album, read_bag_views
 from oceangym_bench.report.run_map import run_map
 from oceangym_bench.report.run_record import mapping, read_run, RunRecord
 from oceangym_bench.report.run_series import series, track
-from oceangym_bench.report.run_steps import numbered_reports, step_entries, TextPool
+from oceangym_bench.report.run_steps import (
+    numbered_reports,
+    sent_pictures,
+    step_entries,
+    TextPool,
+    views_sent,
+)
 from oceangym_bench.report.surroundings import find_world
 from oceangym_core.scoring.funnel import STAGES
 from oceangym_core.scoring.results import FULL_SCORE_M, NO_SCORE_M
@@ -60,16 +66,18 @@ def write_run_report(run_dir: Path) -> Path:
     record = read_run(run_dir)
     info = record.episode.info
     album, texts = Album(), TextPool()
+    sent = {i: sent_pictures(run_dir, line, album) for i, line in record.trace.items()}
     bag = read_bag_views(
         run_dir / 'bag',
         namespace=str(info.options.get('namespace') or 'auv'),
         stamps={s.index: s.t for s in record.episode.steps},
         album=album,
+        known={index: views_sent(pictures) for index, pictures in sent.items()},
     )
     found = find_world(info)
     path = track(record)
     curves = series(record, path, found.world)
-    steps = step_entries(record, bag=bag, album=album, texts=texts)
+    steps = step_entries(record, sent=sent, bag=bag, texts=texts)
     chart = run_map(record, path=path, curves=curves, world=found.world, bag=bag)
     notes = [*record.notes, *filter(None, [found.note, _picture_note(steps, bag.problem)])]
     if not record.episode.has_truth:

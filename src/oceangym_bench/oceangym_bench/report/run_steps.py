@@ -37,21 +37,25 @@ class TextPool:
         return list(self._index)
 
 
+# File -> (name, key in the album) of the pictures that a model was sent at one decision.
+Sent = Mapping[str, tuple[str, str]]
+
+
 def step_entries(
-    record: RunRecord, *, bag: BagViews, album: Album, texts: TextPool
+    record: RunRecord, *, sent: Mapping[int, Sent], bag: BagViews, texts: TextPool
 ) -> list[dict[str, Any]]:
     """Return one entry an observation, for the page's script.
 
     Args:
         record: The run.
+        sent: Observation index -> pictures of the trace.
         bag: Pictures of the bag.
-        album: Takes the pictures of the trace.
         texts: Takes the texts.
     """
     reports = numbered_reports(record)
     entries = []
     for step in record.episode.steps:
-        entry = _entry(record, step, bag=bag, album=album, texts=texts)
+        entry = _entry(record, step, sent=sent.get(step.index, {}), bag=bag, texts=texts)
         entry['reports'] = [r for r in reports if r['observation'] == step.index]
         entries.append(entry)
     return entries
@@ -63,11 +67,10 @@ def place(record: RunRecord, step: Step) -> Pose:
 
 
 def _entry(
-    record: RunRecord, step: Step, *, bag: BagViews, album: Album, texts: TextPool
+    record: RunRecord, step: Step, *, sent: Sent, bag: BagViews, texts: TextPool
 ) -> dict[str, Any]:
     pose = place(record, step)
     trace = record.trace.get(step.index, {})
-    sent = _sent_pictures(record.directory, trace, album)
     entry: dict[str, Any] = {
         'i': step.index,
         't': round(step.t, 2),
@@ -85,8 +88,7 @@ def _entry(
             {'t': c.stamp, 'with': c.instance, 'speed': round(c.speed, 2)} for c in step.contacts
         ],
         'standoff': [step.standoff_events, round(step.standoff_seconds, 1)],
-        'views': {**bag.pictures.get(step.index, {}), **_views(sent)},
-        'sentViews': sorted(_views(sent)),
+        'views': {**bag.pictures.get(step.index, {}), **views_sent(sent)},
         'memory': _memory(record, step.index, texts),
         'decision': _decision(record, step.index, texts),
         'maneuver': _maneuver(record.maneuver_after(step.index)),
@@ -170,10 +172,8 @@ def _parts(call: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, Any]]]:
             yield str(mapping(message).get('role', '')), mapping(part)
 
 
-def _sent_pictures(
-    directory: Path, trace: Mapping[str, Any], album: Album
-) -> dict[str, tuple[str, str]]:
-    """Return file -> (name, key in the album) of the pictures that were sent in a step."""
+def sent_pictures(directory: Path, trace: Mapping[str, Any], album: Album) -> Sent:
+    """Return the pictures that were sent at one decision, as far as their files are there."""
     names: dict[str, str] = {}
     for call in _calls(trace):
         for _, part in _parts(call):
@@ -193,7 +193,7 @@ def _inside(directory: Path, file: str) -> bool:
         return False
 
 
-def _views(sent: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def views_sent(sent: Sent) -> dict[str, str]:
     """Return the cameras and fans among pictures that were sent, by view."""
     views = {}
     for name, key in sent.values():
@@ -205,7 +205,7 @@ def _views(sent: Mapping[str, tuple[str, str]]) -> dict[str, str]:
 
 
 def _trace(
-    trace: Mapping[str, Any], sent: Mapping[str, tuple[str, str]], texts: TextPool
+    trace: Mapping[str, Any], sent: Sent, texts: TextPool
 ) -> dict[str, Any]:
     return {
         'calls': [_call(call, sent, texts) for call in _calls(trace)],
@@ -231,7 +231,7 @@ def _pretty(value: Any, indent: str = '') -> str:
 
 
 def _call(
-    call: Mapping[str, Any], sent: Mapping[str, tuple[str, str]], texts: TextPool
+    call: Mapping[str, Any], sent: Sent, texts: TextPool
 ) -> dict[str, Any]:
     reply = call.get('reply')
     entry: dict[str, Any] = {
@@ -249,7 +249,7 @@ def _call(
 
 
 def _part(
-    role: str, part: Mapping[str, Any], sent: Mapping[str, tuple[str, str]], texts: TextPool
+    role: str, part: Mapping[str, Any], sent: Sent, texts: TextPool
 ) -> dict[str, Any]:
     if 'image' in part:
         image = mapping(part['image'])

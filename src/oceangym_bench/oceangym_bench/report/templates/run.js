@@ -215,8 +215,14 @@
     while (a < b) { const m = (a + b) >> 1; if (curves.t[m] < t) a = m + 1; else b = m; }
     return a;
   };
+  const keyLine = (colour) => {
+    const key = el('span', { class: 'key-line' });
+    key.style.background = colour;
+    return key;
+  };
   const readOut = (chart, t) => {
-    $(`${chart.host.id.replace('-curve', '')}-out`).textContent = `${minutes(t)}: ${chart.spec.read(sampleAt(t), t)}`;
+    const parts = chart.spec.read(sampleAt(t), t).map(([colour, words]) => el('span', {}, colour ? keyLine(colour) : '', words));
+    $(`${chart.host.id.replace('-curve', '')}-out`).replaceChildren(el('span', {}, minutes(t)), ...parts);
   };
   const moveCursor = (chart) => {
     if (!chart.cursor) return;
@@ -240,7 +246,7 @@
     label: 'Depth of the vehicle and of the seabed below it over time',
     range: [Math.max(0, depthLow - pad), depthHigh + pad], down: true, bed,
     lines: [{ name: 'depth of the vehicle', values: depths, colour: 'var(--c1)' }],
-    read: (k) => `vehicle ${number(depths[k])} m${bed ? `, seabed ${number(bed[k])} m` : ''}`,
+    read: (k) => [['var(--c1)', `vehicle ${number(depths[k])}`], ...(bed ? [['var(--bed-line)', `seabed ${number(bed[k])}`]] : [])],
   });
   const distances = Object.entries(curves.distance);
   const nearestDistance = curves.t.map((_, k) => Math.min(...distances.map(([, d]) => d[k])));
@@ -259,7 +265,7 @@
       const good = r.verdict === 'true_find';
       return { t: r.t, value: nearestDistance[sampleAt(r.t)], shape: good ? GOOD : WRONG, fill: 'none', stroke: good ? 'var(--good)' : 'var(--bad)', name: `report ${r.n}: ${r.label}, ${verdictName(r)}` };
     }),
-    read: (k) => distances.map(([name, d]) => `${named(name)} ${number(d[k], 0)} m`).join(', '),
+    read: (k) => distances.map(([name, d], c) => [colours[Math.min(c, 3)], `${named(name)} ${number(d[k], 0)}`]),
   });
   if (curves.altitude || curves.obstacle) {
     const altitude = curves.altitude || curves.t.map(() => null);
@@ -273,7 +279,10 @@
         { name: 'nearest rock or structure', values: obstacle, colour: 'var(--c2)' },
       ],
       marks: data.collisions.map((c) => ({ t: c.t, value: 0, shape: 'M0 -9L6 0H-6Z', fill: '#ffd23f', stroke: '#0b1b28', name: `collision with ${c.with}` })),
-      read: (k) => `altitude ${number(altitude[k])} m, nearest rock or structure ${obstacle[k] === null ? 'beyond 40' : number(obstacle[k])} m`,
+      read: (k) => [
+        ['var(--bed-line)', `altitude ${number(altitude[k])}`],
+        ['var(--c2)', `rock or structure ${obstacle[k] === null ? 'beyond 40' : number(obstacle[k])}`],
+      ],
     });
   } else {
     $('clearance').hidden = true;
@@ -291,7 +300,9 @@
       marks: steps.filter((s) => s.decision && s.decision.invalid).map((s) => ({ t: s.t, value: most * 1.07, shape: WRONG, fill: 'none', stroke: 'var(--bad)', name: `${s.decision.invalid} invalid replies` })),
       read: (_, t) => {
         const d = steps[nearestStep(t)].decision;
-        return d ? `${d.tokensIn} in, ${d.tokensOut} out, ${number(d.cost, 4)} USD${d.invalid ? `, ${d.invalid} invalid` : ''}` : 'no decision';
+        if (!d) return [['', 'no decision']];
+        const invalid = d.invalid ? [['var(--bad)', `${d.invalid} invalid`]] : [];
+        return [['var(--c1)', `${d.tokensIn} in`], ['var(--c2)', `${d.tokensOut} out`], ['', `${number(d.cost, 4)} USD`], ...invalid];
       },
     });
   } else {
