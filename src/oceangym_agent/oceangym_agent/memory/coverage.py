@@ -218,6 +218,8 @@ def _segment_distances(u: Array, v: Array, a: Array, b: Array) -> Array:
     squared = float(along @ along)
     du, dv = np.meshgrid(u - a[0], v - a[1])
     if squared == 0.0:
-        return np.hypot(du, dv)
+        from_point: Array = np.hypot(du, dv)
+        return from_point
     part = np.clip((du * along[0] + dv * along[1]) / squared, 0.0, 1.0)
-    return np.hypot(du - part * along[0], dv - part * along[1])
+    distances: Array = np.hypot(du - part * along[0], dv - part * along[1])
+    return distances

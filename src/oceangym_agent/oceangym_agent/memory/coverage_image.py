@@ -42,6 +42,7 @@ def draw_coverage(
     canvas = _Canvas(coverage, size * _OVERSAMPLING)
     canvas.fill_cells(coverage)
     canvas.outline(coverage.bounds)
+    canvas.corners(coverage.bounds)
     canvas.track(coverage.track)
     canvas.vehicle(position, heading)
     canvas.axes()
@@ -92,6 +93,17 @@ class _Canvas:
         """Draw the bounds."""
         cv2.polylines(self.image, [self.pixels(bounds)], True, INK, self._thick(2.0), cv2.LINE_AA)
 
+    def corners(self, bounds: Array) -> None:
+        """Write the corners' coordinates, so that places can be read off."""
+        middle = self.pixels(self.middle[None])[0]
+        for place, at in zip(bounds, self.pixels(bounds), strict=True):
+            label = f'{round(place[0]) + 0:d}, {round(place[1]) + 0:d}'
+            (width, height), _ = cv2.getTextSize(label, _FONT, 0.36 * self.unit, 1)
+            x = int(np.clip(at[0] - width / 2, 4, self.side - width - 4))
+            away = round(8 * self.unit)
+            y = int(at[1]) + (away + height if at[1] > middle[1] else -away)
+            self._write(label, (x, y), scale=0.36)
+
     def track(self, places: Sequence[tuple[float, float]]) -> None:
         """Draw the way so far with a ring at its start."""
         if not places:
@@ -119,7 +131,7 @@ class _Canvas:
             cv2.arrowedLine(
                 self.image, (x0, y0), tip, INK, self._thick(1.5), cv2.LINE_AA, tipLength=0.3
             )
-            self._write(name, (tip[0] + round(3 * self.unit), tip[1] + round(4 * self.unit)))
+            self._write(name, (tip[0] + round(8 * self.unit), tip[1] + round(4 * self.unit)))
 
     def scale_bar(self) -> None:
         """Draw a bar of a round length below left."""
@@ -152,7 +164,7 @@ class _Canvas:
     def _thick(self, pixels: float) -> int:
         return max(1, round(pixels * self.unit))
 
-    def _write(self, text: str, at: tuple[int, int]) -> None:
+    def _write(self, text: str, at: tuple[int, int], *, scale: float = 0.42) -> None:
         cv2.putText(
-            self.image, text, at, _FONT, 0.42 * self.unit, INK, self._thick(1.0), cv2.LINE_AA
+            self.image, text, at, _FONT, scale * self.unit, INK, self._thick(1.0), cv2.LINE_AA
         )

@@ -99,7 +99,7 @@ def _unseen_runs(coverage: CoverageMap) -> Iterator[tuple[float, float, float]]:
         if len(rows) == 0:
             continue
         middle = (low + high) / 2
-        todo = unseen[rows].any(axis=0)
+        todo: NDArray[np.bool_] = np.any(unseen[rows], axis=0)
         # The lane is flown on its middle, so only where the middle is within the bounds.
         allowed = inside[rows].any(axis=0)
         centres = np.nonzero(allowed)[0]
