@@ -213,7 +213,7 @@ def read_rows(paths: Path | str | Iterable[Path | str]) -> tuple[EpisodeRow, ...
             rows += read_tree_rows(root)
         else:
             raise _nothing_there(root)
-    rows += [_run_row(directory) for directory in sorted(found)]
+    rows += [read_run(directory) for directory in sorted(found)]
     return number_repeats(rows)
 
 
@@ -245,6 +245,20 @@ def number_repeats(rows: Iterable[EpisodeRow]) -> tuple[EpisodeRow, ...]:
     return tuple(numbered)
 
 
+def read_run(directory: Path) -> EpisodeRow:
+    """Return the row of one run directory.
+
+    Raises:
+        OceanGymError: Its files are missing or wrong.
+    """
+    try:
+        return _run_row(directory)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise OceanGymError(
+            f'{directory}: {RUN_FILE} or {SCORE_FILE} is no record of this software: {error}'
+        ) from error
+
+
 def _run_row(directory: Path) -> EpisodeRow:
     run = _mapping(read_yaml(directory / RUN_FILE), directory / RUN_FILE)
     options, task = _part(run, 'options'), _part(run, 'task')
@@ -254,7 +268,7 @@ def _run_row(directory: Path) -> EpisodeRow:
     benchmark = _part(score, 'benchmark') or benchmark
     safety = _part(score, 'safety')
     scorers = _part(score, 'scorers')
-    scores = {name: _part(scorers, name).get('score') for name in SCORERS}
+    scores = {name: _number(_part(scorers, name).get('score'), name) for name in SCORERS}
     reasons = [_part(scorers, name).get('reason', '') for name in SCORERS]
     return EpisodeRow(
         source=str(directory),
@@ -271,8 +285,8 @@ def _run_row(directory: Path) -> EpisodeRow:
         seed=options.get('seed'),
         world=str(_part(run, 'world').get('name', '')),
         world_seed=_part(run, 'world').get('seed', options.get('world_seed')),
-        t_max=run.get('t_max'),
-        t_interval=run.get('t_interval'),
+        t_max=_number(run.get('t_max'), 't_max'),
+        t_interval=_number(run.get('t_interval'), 't_interval'),
         profile=str(_part(run, 'profile').get('id', '')),
         track=Track.named(str(benchmark.get('track', Track.NONE.value))),
         backend=str(options.get('backend', '')),
@@ -285,7 +299,7 @@ def _run_row(directory: Path) -> EpisodeRow:
         reason=next((str(r) for r in reasons if r), str(score.get('message', ''))),
         ending=str(score.get('ending', Ending.INTERRUPTED.value)),
         partial=bool(score.get('partial', True)),
-        duration=score.get('duration_s'),
+        duration=_number(score.get('duration_s'), 'duration'),
         decisions=int(score.get('decisions', 0)),
         invalid_replies=int(score.get('invalid_replies', 0)),
         tokens=int(score.get('tokens', 0)),
@@ -294,9 +308,9 @@ def _run_row(directory: Path) -> EpisodeRow:
         collisions=safety.get('collisions'),
         boundary_events=safety.get('boundary_events'),
         standoff_events=safety.get('standoff_events'),
-        standoff_seconds=safety.get('standoff_seconds'),
-        path_length=_part(score, 'path').get('length_m'),
-        first_sight=score.get('time_to_first_sight_s'),
+        standoff_seconds=_number(safety.get('standoff_seconds'), 'standoff_seconds'),
+        path_length=_number(_part(score, 'path').get('length_m'), 'path_length'),
+        first_sight=_number(score.get('time_to_first_sight_s'), 'first_sight'),
         targets=int(_part(score, 'funnel').get('targets', len(run.get('targets') or ()))),
         funnel={k: int(v) for k, v in _part(score, 'funnel').items() if k != 'targets'},
     )
@@ -318,6 +332,14 @@ def _mapping(content: Any, path: Path) -> Mapping[str, Any]:
     if not isinstance(content, dict):
         raise OceanGymError(f'{path} does not hold a mapping')
     return content
+
+
+def _number(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f'{name} is {value!r}, not a number')
+    return float(value)
 
 
 def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
