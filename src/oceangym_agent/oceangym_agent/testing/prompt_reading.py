@@ -11,25 +11,18 @@ from typing import Any
 from oceangym_agent.testing.completions import contents
 
 _NUMBER = r'[-+]?\d+(?:\.\d+)?'
-_STEP = re.compile(r'^\W*Step\W+(\d+)', re.MULTILINE | re.IGNORECASE)
-_POSITION = re.compile(
-    rf'^\W*Position\b[^\[\n]*\[\s*({_NUMBER})\s*,\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\]',
-    re.MULTILINE | re.IGNORECASE,
-)
-_HEADING = re.compile(rf'^\W*Heading\b[^\d\n+-]*({_NUMBER})', re.MULTILINE | re.IGNORECASE)
-_ALTITUDE = re.compile(rf'^\W*Altitude\b[^\d\n+-]*({_NUMBER})', re.MULTILINE | re.IGNORECASE)
-_BOUNDS = re.compile(r'^\W*(?:Bounds|Operating area)\b[^\n]*', re.MULTILINE | re.IGNORECASE)
-_CORNER = re.compile(rf'[\[(]\s*({_NUMBER})\s*,\s*({_NUMBER})\s*[\])]')
-_Z_RANGE = re.compile(
-    rf'\bz\b[^\d\n+-]*(?:from|between|in)?\W*?({_NUMBER})\s*(?:to|and|\.\.|,|<=?)[^\d\n+-]*({_NUMBER})',
-    re.IGNORECASE,
-)
-_TARGET = re.compile(
-    r'^\W*Target(?: name| object)?\s*[:=]\s*([^\n]+)', re.MULTILINE | re.IGNORECASE
-)
+# The lines that every prompt shows (config/prompts/README.md).
+_STEP = re.compile(r'^Step: (\d+)', re.MULTILINE)
+_POSITION = re.compile(rf'^Position: \[({_NUMBER}), ({_NUMBER}), ({_NUMBER})\]', re.MULTILINE)
+_HEADING = re.compile(rf'^Heading: ({_NUMBER})', re.MULTILINE)
+_ALTITUDE = re.compile(rf'^Altitude: ({_NUMBER})', re.MULTILINE)
+_BOUNDS = re.compile(rf'^Bounds: corners (.*), z ({_NUMBER}) to ({_NUMBER}) m', re.MULTILINE)
+_CORNER = re.compile(rf'\[({_NUMBER}), ({_NUMBER})\]')
+_TARGET = re.compile(r'^Target: (.+)$', re.MULTILINE)
 # The detector's line on one direction, where camera and sonar agree.
 _DETECTION = re.compile(
-    r'^- (front|back|left|right|up|down): (\d+ % of the image[^\n]*compact sonar contact[^\n]*)',
+    r'(?:^|: )- (front|back|left|right|up|down): '
+    r'(\d+ % of the image[^\n]*compact sonar contact[^\n]*)',
     re.MULTILINE,
 )
 _PLACE = re.compile(rf'about at \[({_NUMBER}), ({_NUMBER}), ({_NUMBER})\]')
@@ -92,8 +85,6 @@ def read(body: Mapping[str, Any]) -> Reading:
     altitude = _last(_ALTITUDE, text)
     step = _last(_STEP, text)
     area = _last(_BOUNDS, text)
-    area_text = area.group(0) if area is not None else ''
-    z_range = _Z_RANGE.search(area_text)
     target = _TARGET.search(text)
     schema = 'response_format' in body
     markers = '$$' in text and not schema
@@ -102,9 +93,9 @@ def read(body: Mapping[str, Any]) -> Reading:
         position=_vector(position) if position is not None else None,
         yaw=math.radians(float(heading.group(1))) if heading is not None else 0.0,
         altitude=float(altitude.group(1)) if altitude is not None else None,
-        corners=tuple((float(a), float(b)) for a, b in _CORNER.findall(_without_z(area_text))),
-        z_range=_limits(z_range) if z_range is not None else None,
-        target=target.group(1).strip(' .*') if target is not None else 'OBJECT',
+        corners=_corners(area.group(1)) if area is not None else (),
+        z_range=(float(area.group(2)), float(area.group(3))) if area is not None else None,
+        target=target.group(1).strip() if target is not None else 'OBJECT',
         detection=_detection(text),
         markers=markers,
         describe=not schema and not markers and '"action"' not in text,
@@ -120,14 +111,8 @@ def _vector(match: re.Match[str]) -> tuple[float, float, float]:
     return float(match.group(1)), float(match.group(2)), float(match.group(3))
 
 
-def _limits(match: re.Match[str]) -> tuple[float, float]:
-    values = float(match.group(1)), float(match.group(2))
-    return min(values), max(values)
-
-
-def _without_z(area: str) -> str:
-    """Return an area line up to its vertical limits, which may be written like a corner."""
-    return re.split(r'\bz\b', area, maxsplit=1, flags=re.IGNORECASE)[0]
+def _corners(text: str) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), float(y)) for x, y in _CORNER.findall(text))
 
 
 def _detection(text: str) -> Detection | None:

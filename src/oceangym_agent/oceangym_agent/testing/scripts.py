@@ -11,13 +11,13 @@ from typing import Any
 from oceangym_agent.testing.faults import Fault
 from oceangym_agent.testing.model_server import Script
 from oceangym_agent.testing.prompt_reading import Detection, read, Reading
-from oceangym_core.contract import Action, default_magnitude, DIRECTIONS, unit_motion
+from oceangym_core.contract import Action, DIRECTIONS, ROTATIONS, TRANSLATIONS, unit_motion
 from oceangym_core.errors import unknown_name
 
 # How far from the bounds the vehicle stays: a maneuver may overshoot by a few metres [m].
 MARGIN_M = 8.0
-# Heights above the seabed between which a patrol flies [m].
-LOW_M, HIGH_M = 8.0, 25.0
+# Heights above the seabed between which a patrol flies, and to which it returns [m].
+LOW_M, HIGH_M, CRUISE_M = 8.0, 25.0, 14.0
 STRIDE_M = 20.0
 RIGHT_ANGLE_DEG = 90.0
 LOOKOUT_REPORT_STEPS = (5, 29)
@@ -73,10 +73,11 @@ def patrol(body: Mapping[str, Any], number: int) -> str | Fault:
         return _description(reading)
     action, magnitude = _PATROL[reading.step % len(_PATROL)]
     reason = f'lane, part {reading.step % len(_PATROL) + 1} of {len(_PATROL)}'
-    if reading.altitude is not None and reading.altitude < LOW_M:
-        action, magnitude, reason = Action.UP, 5.0, 'too near the seabed'
-    elif reading.altitude is not None and reading.altitude > HIGH_M:
-        action, magnitude, reason = Action.DOWN, 5.0, 'too far above the seabed to see it'
+    if reading.altitude is not None and not LOW_M <= reading.altitude <= HIGH_M:
+        low = reading.altitude < LOW_M
+        action = Action.UP if low else Action.DOWN
+        magnitude = round(min(abs(reading.altitude - CRUISE_M), STRIDE_M), 1)
+        reason = 'too near the seabed' if low else 'too far above the seabed to see it'
     finds: tuple[Mapping[str, Any], ...] = ()
     if reading.detection is not None:
         finds = (_detected(reading.target, reading.detection),)
@@ -121,10 +122,7 @@ def _kept_inside(
     reason: str,
     finds: tuple[Mapping[str, Any], ...],
 ) -> Plan:
-    """Return the plan, with a turn or a hold in place of a motion across the bounds."""
-    if reading.markers:
-        # Markers carry no magnitude: every command has its default.
-        magnitude = default_magnitude(action)
+    """Return the plan, with a turn in place of a motion across the bounds."""
     if not _stays(reading, action, magnitude):
         reason = f'{action.value} would leave the area'
         action, magnitude = Action.ROTATE_LEFT, 45.0
@@ -148,8 +146,10 @@ def _stays(reading: Reading, action: Action, magnitude: float) -> bool:
     )
     if reading.inside(*after, margin=MARGIN_M):
         return True
-    # Too near the bounds already: what leads away from them is right.
-    return reading.inside(*after, margin=0.0) and not reading.inside(x, y, z, margin=MARGIN_M)
+    # Too near the bounds already: what comes no nearer is right.
+    return reading.inside(*after, margin=MARGIN_M / 2) and not reading.inside(
+        x, y, z, margin=MARGIN_M
+    )
 
 
 def _detected(label: str, detection: Detection) -> dict[str, Any]:
@@ -211,13 +211,14 @@ def _marked(reading: Reading, plan: Plan) -> str:
     """Return the reply in OceanGym's format: one block, then one command."""
     if plan.finds:
         find = plan.finds[0]
-        place = find['position'] or (list(reading.position) if reading.position else '')
+        place = f', position {find["position"]}' if find['position'] else ''
         block = (
-            f'$$ Target object found@@@ {find["label"]}, current position {place}, camera '
-            f'{find["direction"]} detected the target object, '
-            f'distance {REPORT_RANGE_M:g} m, direction {find["direction"]} $$'
+            f'$$ Target object found@@@ {find["label"]}{place}, {find["direction"]} camera, '
+            f'distance {find["range_m"] or REPORT_RANGE_M:g} m $$'
         )
     else:
-        seen = ' '.join(f'{d.capitalize()}: {s}' for d, s in _environment(reading.step).items())
-        block = f'## Current environment information: {seen} ##'
-    return f'{block}\n{_WORDS[plan.action]}'
+        seen = ' '.join(f'{d.capitalize()}: {s}.' for d, s in _environment(reading.step).items())
+        block = f'## {seen} ##'
+    unit = ' m' if plan.action in TRANSLATIONS else ' deg' if plan.action in ROTATIONS else ''
+    size = f' {plan.magnitude:g}{unit}' if unit else ''
+    return f'{block}\n{_WORDS[plan.action]}{size}'

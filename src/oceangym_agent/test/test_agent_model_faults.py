@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+import datetime
+import email.utils
+import logging
+import socket
+import threading
+import time
+import traceback
+from typing import Any
+
+import pytest
+
+from oceangym_agent.chat import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    ModelUnavailable,
+    Role,
+    TextPart,
+)
+from oceangym_agent.models.client import make_model, OpenAIModel
+from oceangym_agent.models.failures import Redactor, retry_after
+from oceangym_agent.models.presets import load_preset
+from oceangym_agent.testing.faults import Fault, FaultKind
+from oceangym_agent.testing.model_server import ScriptedModelServer
+
+KEY = 'sk-planted-0123456789abcdef'
+PRESET = load_preset('gpt-4o')
+ENVIRON = {'OPENAI_API_KEY': KEY}
+REQUEST = ChatRequest(
+    messages=(ChatMessage(role=Role.USER, parts=(TextPart(text='Where to?'),)),), schema={}
+)
+REPLY = '{"action": "forward", "magnitude": 20, "reason": "on along the lane"}'
+# Far more than a loaded machine takes beyond a deadline, far less than any fault here lasts.
+SLACK_S = 5.0
+
+
+def script(body: Any, number: int) -> str:
+    return REPLY
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5.0)
+        assert not thread.is_alive(), thread.name
+
+
+def serve(faults: Any) -> ScriptedModelServer:
+    return ScriptedModelServer(script=script, faults=faults, key=KEY)
+
+
+def connect(server: ScriptedModelServer, **options: Any) -> OpenAIModel:
+    options = {'call_timeout_s': 5.0, 'max_retries': 2, **options}
+    return make_model(PRESET, base_url=server.url, environ=ENVIRON, **options)
+
+
+PASSING = [
+    FaultKind.RATE_LIMIT,
+    FaultKind.SERVER_ERROR,
+    FaultKind.OVERLOADED,
+    FaultKind.RESET,
+    FaultKind.RESET_MIDWAY,
+    FaultKind.EMPTY,
+    FaultKind.NULL,
+    FaultKind.NO_CHOICES,
+    FaultKind.TRUNCATED_BODY,
+    FaultKind.WRONG_CONTENT_TYPE,
+    FaultKind.ERROR_IN_BODY,
+    FaultKind.ENDLESS,
+]
+
+
+@pytest.mark.parametrize('kind', PASSING)
+def test_a_passing_fault_is_survived_by_trying_again(kind: FaultKind) -> None:
+    with serve({0: Fault(kind=kind)}) as server, connect(server) as model:
+        reply = model.complete(REQUEST, deadline_s=60.0)
+        assert reply.text == REPLY
+        assert reply.retries == 1
+        assert server.calls == 2
+
+
+@pytest.mark.parametrize('kind', [FaultKind.HANG, FaultKind.DRIP, FaultKind.DRIP_HEADERS])
+def test_a_silent_attempt_is_given_up_and_tried_again(kind: FaultKind) -> None:
+    with serve({0: Fault(kind=kind)}) as server, connect(server, call_timeout_s=0.3) as model:
+        started = time.monotonic()
+        reply = model.complete(REQUEST, deadline_s=60.0)
+        assert reply.text == REPLY
+        assert reply.retries == 1
+        assert time.monotonic() - started < 0.3 + 0.5 + SLACK_S
+        assert reply.latency_s >= 0.3
+
+
+@pytest.mark.parametrize('kind', list(FaultKind))
+def test_every_fault_ends_within_the_deadline(kind: FaultKind) -> None:
+    deadline = 0.5
+    fault = Fault(kind=kind, retry_after='30')
+    with serve(fault) as server, connect(server, call_timeout_s=60.0) as model:
+        started = time.monotonic()
+        try:
+            outcome: ChatReply | ModelUnavailable = model.complete(REQUEST, deadline_s=deadline)
+        except ModelUnavailable as error:
+            outcome = error
+        assert time.monotonic() - started < deadline + SLACK_S
+        assert isinstance(outcome, (ChatReply, ModelUnavailable))
+
+
+@pytest.mark.parametrize('kind', [FaultKind.HANG, FaultKind.DRIP, FaultKind.DRIP_HEADERS])
+@pytest.mark.parametrize('pace_s', [0.001, 0.05])
+def test_a_deadline_is_kept_whatever_trickles_in(kind: FaultKind, pace_s: float) -> None:
+    # A drip of one byte in 1 ms would take the whole reply 0.4 s, in 50 ms 20 s.
+    with serve(Fault(kind=kind, pace_s=pace_s)) as server, connect(server) as model:
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailable, match=r'no complete answer|would be in'):
+            model.complete(REQUEST, deadline_s=0.2)
+        assert time.monotonic() - started < 0.2 + SLACK_S
+
+
+LASTING = [
+    (FaultKind.AUTH, 'OPENAI_API_KEY'),
+    (FaultKind.FORBIDDEN, 'OPENAI_API_KEY'),
+    (FaultKind.NOT_FOUND, "the model 'gpt-4o'"),
+    (FaultKind.BAD_REQUEST, "compare the preset 'gpt-4o'"),
+    (FaultKind.OUT_OF_CREDIT, 'no credit'),
+    (FaultKind.REDIRECT, 'final address'),
+]
+
+
+@pytest.mark.parametrize(('kind', 'remedy'), LASTING)
+def test_a_lasting_fault_is_not_repeated_and_its_remedy_told(kind: FaultKind, remedy: str) -> None:
+    with serve(Fault(kind=kind)) as server, connect(server) as model:
+        with pytest.raises(ModelUnavailable) as caught:
+            model.complete(REQUEST, deadline_s=60.0)
+        assert remedy in str(caught.value)
+        assert caught.value.retries == 0
+        assert server.calls == 1
+
+
+def test_a_wrong_key_is_named_by_its_variable() -> None:
+    with serve(None) as server:
+        other = {'OPENAI_API_KEY': KEY[::-1]}
+        with make_model(PRESET, base_url=server.url, environ=other) as model:
+            with pytest.raises(ModelUnavailable, match='OPENAI_API_KEY') as caught:
+                model.complete(REQUEST, deadline_s=60.0)
+            assert KEY[::-1] not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'text', 'finish', 'note'),
+    [
+        (FaultKind.REFUSAL, 'I cannot help with that.', 'stop', 'refused'),
+        (FaultKind.FILTERED, '', 'content_filter', 'refused'),
+        (FaultKind.LENGTH, REPLY[: len(REPLY) // 2], 'length', ''),
+        (FaultKind.NO_USAGE, REPLY, 'stop', 'estimated'),
+        (FaultKind.REPETITION, REPLY + ' 699' * 2000, 'stop', ''),
+    ],
+)
+def test_replies_that_are_for_the_agent_to_judge_are_returned(
+    kind: FaultKind, text: str, finish: str, note: str
+) -> None:
+    with serve(Fault(kind=kind)) as server, connect(server) as model:
+        reply = model.complete(REQUEST, deadline_s=60.0)
+        assert (reply.text, reply.finish_reason, reply.retries) == (text, finish, 0)
+        assert note in ' '.join(reply.notes)
+        assert bool(note) == bool(reply.notes)
+
+
+def test_a_reply_of_a_mebibyte_is_cut() -> None:
+    with serve(Fault(kind=FaultKind.HUGE)) as server, connect(server) as model:
+        reply = model.complete(REQUEST, deadline_s=60.0)
+        assert reply.text.startswith(REPLY)
+        assert len(reply.text) == 100_000
+        assert '1048576' in reply.notes[0]
+        # What was paid for is what the endpoint counted.
+        assert reply.tokens_out == 1024 * 1024 // 4
+
+
+def test_the_number_of_retries_is_bounded() -> None:
+    with serve(Fault(kind=FaultKind.SERVER_ERROR)) as server, connect(server) as model:
+        with pytest.raises(ModelUnavailable, match='3 attempts failed') as caught:
+            model.complete(REQUEST, deadline_s=60.0)
+        assert caught.value.retries == 2
+        assert server.calls == 3
+
+
+def test_no_retry_where_none_is_allowed() -> None:
+    with (
+        serve(Fault(kind=FaultKind.EMPTY)) as server,
+        connect(server, max_retries=0) as model,
+        pytest.raises(ModelUnavailable, match='reply is empty'),
+    ):
+        model.complete(REQUEST, deadline_s=60.0)
+
+
+def test_retry_after_is_waited_for() -> None:
+    fault = Fault(kind=FaultKind.RATE_LIMIT, retry_after='1')
+    with serve({0: fault}) as server, connect(server) as model:
+        started = time.monotonic()
+        assert model.complete(REQUEST, deadline_s=60.0).retries == 1
+        assert time.monotonic() - started >= 1.0
+
+
+def test_retry_after_beyond_the_deadline_ends_the_call_at_once() -> None:
+    fault = Fault(kind=FaultKind.RATE_LIMIT, retry_after='3600')
+    with serve(fault) as server, connect(server) as model:
+        started = time.monotonic()
+        with pytest.raises(ModelUnavailable, match=r'would be in 3\.6e\+03 s'):
+            model.complete(REQUEST, deadline_s=60.0)
+        assert time.monotonic() - started < SLACK_S
+        assert server.calls == 1
+
+
+@pytest.mark.parametrize(
+    ('headers', 'wait'),
+    [
+        ({'retry-after': '7'}, 7.0),
+        ({'retry-after': '0.5'}, 0.5),
+        ({'retry-after-ms': '250', 'retry-after': '9'}, 0.25),
+        ({'retry-after': 'soon'}, None),
+        ({'retry-after': 'nan'}, None),
+        ({'retry-after': 'inf'}, None),
+        ({'retry-after': '-3'}, None),
+        ({}, None),
+        ({'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT'}, 0.0),
+        ({'retry-after': 'Thu, 99 Jan 1970 00:00:00 GMT'}, None),
+    ],
+)
+def test_retry_after_in_its_forms(headers: dict[str, str], wait: float | None) -> None:
+    assert retry_after(headers) == wait
+
+
+def test_retry_after_as_a_date() -> None:
+    moment = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=100)
+    header = email.utils.format_datetime(moment, usegmt=True)
+    wait = retry_after({'retry-after': header})
+    assert wait is not None
+    assert 60.0 < wait <= 100.0
+
+
+def test_nobody_listening_is_explained() -> None:
+    with socket.socket() as free:
+        free.bind(('127.0.0.1', 0))
+        port = free.getsockname()[1]
+    url = f'http://127.0.0.1:{port}/v1'
+    with make_model(PRESET, base_url=url, max_retries=1, environ=ENVIRON) as model:
+        with pytest.raises(ModelUnavailable, match='Is a server running') as caught:
+            model.complete(REQUEST, deadline_s=60.0)
+        assert url in str(caught.value)
+
+
+@pytest.mark.parametrize('deadline', [0.0, -1.0, float('nan')])
+def test_no_time_is_no_call(deadline: float) -> None:
+    with serve(None) as server, connect(server) as model:
+        with pytest.raises(ModelUnavailable, match='no time'):
+            model.complete(REQUEST, deadline_s=deadline)
+        assert server.calls == 0
+
+
+def test_the_next_call_works_after_a_hang() -> None:
+    with serve({0: Fault(kind=FaultKind.HANG)}) as server, connect(server) as model:
+        with pytest.raises(ModelUnavailable):
+            model.complete(REQUEST, deadline_s=0.2)
+        assert model.complete(REQUEST, deadline_s=60.0).text == REPLY
+
+
+# ---------------------------------------------------------------- the key appears nowhere
+
+
+@pytest.mark.parametrize('kind', [None, *FaultKind])
+def test_the_key_appears_in_no_error_reply_or_log(
+    kind: FaultKind | None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = ('', 'openai', 'httpx2', 'httpcore2', 'oceangym_agent')
+    for name in names:
+        caplog.set_level(logging.DEBUG, logger=name)
+    fault = None if kind is None else Fault(kind=kind, pace_s=0.01)
+    with (
+        serve(fault) as server,
+        connect(server, max_retries=1, call_timeout_s=0.2) as model,
+    ):
+        seen = [repr(model), str(model), repr(PRESET)]
+        try:
+            reply = model.complete(REQUEST, deadline_s=1.0)
+            seen += [repr(reply), str(dict(reply.parameters))]
+        except ModelUnavailable as error:
+            seen += [repr(error), ''.join(traceback.format_exception(error))]
+            chain: BaseException | None = error
+            while chain is not None:
+                seen += [repr(chain), repr(vars(chain))]
+                chain = chain.__cause__ or chain.__context__
+        seen.append(repr(server.requests))
+    seen += [repr(vars(record)) for record in caplog.records]
+    captured = capfd.readouterr()
+    seen += [caplog.text, captured.out, captured.err]
+    assert not [text for text in seen if KEY in text]
+    if kind is None:
+        assert any(record.name.startswith('httpcore2') for record in caplog.records)
+
+
+def test_errors_hold_no_object_that_holds_the_key() -> None:
+    with serve(Fault(kind=FaultKind.AUTH)) as server, connect(server) as model:
+        with pytest.raises(ModelUnavailable) as caught:
+            model.complete(REQUEST, deadline_s=60.0)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+        assert [v for v in vars(model).values() if KEY in repr(v)] == []
+
+
+def test_a_short_placeholder_is_not_taken_out_of_texts() -> None:
+    assert Redactor('EMPTY')('the reply is EMPTY') == 'the reply is EMPTY'
+    assert Redactor(KEY)(f'Bearer {KEY}, {KEY}') == 'Bearer <key>, <key>'
+    assert Redactor('')('as it is') == 'as it is'
