@@ -31,8 +31,12 @@ BLIND_RANGE_M = 1.0
 # A return stands out by this much over its surroundings' mean [dB]. Averaged over 35 cells of
 # exponential speckle the level scatters by 4.34 / sqrt(35) = 0.7 dB: eleven sigma.
 CONTRAST_DB = 8.0
-# Averaging window of the level: range bins, beams.
-SMOOTHING = (5, 7)
+# Averaging window of the level: range [m], azimuth [rad]; 5 bins by 7 beams of the default sonar,
+# and between the numbers of cells below for others.
+SMOOTHING = (0.3, math.radians(1.6))
+SMOOTHING_CELLS = ((3, 5), (3, 7))
+# The part of a return whose middle is its place [dB below the strongest].
+TOP_DB = 6.0
 # Half sizes of the guard and of the ring of surroundings: range [m], azimuth [rad].
 GUARD = (1.0, math.radians(6.0))
 SURROUNDINGS = (3.0, math.radians(16.0))
@@ -92,7 +96,8 @@ def find_returns(
         limit: Most returns.
     """
     power = np.asarray(ping.polar, dtype=np.float64)
-    smooth = ndimage.uniform_filter(power, size=SMOOTHING, mode='nearest')
+    window = _window(spec)
+    smooth = ndimage.uniform_filter(power, size=window, mode='nearest')
     level = _decibel(smooth)
     over = level - _decibel(_surroundings(power, spec))
     over[: _bin(BLIND_RANGE_M, spec)] = -np.inf
@@ -102,21 +107,18 @@ def find_returns(
     found: list[SonarReturn] = []
     for index, region in enumerate(ndimage.find_objects(labels), start=1):
         inside = labels[region] == index
-        if inside.sum() < SMOOTHING[0] * SMOOTHING[1]:
+        if inside.sum() < window[0] * window[1]:
             continue
         rows, columns = region
         peak = np.unravel_index(np.argmax(np.where(inside, level[region], -np.inf)), inside.shape)
-        # Of the cells within 3 dB of the peak: its centre, so that a flat top is not its corner.
-        top = inside & (level[region] >= level[region][peak] - 3.0)
-        weight = np.where(top, smooth[region], 0.0)
-        row = float((weight.sum(axis=1) @ np.arange(rows.start, rows.stop)) / weight.sum())
-        column = float(
-            (weight.sum(axis=0) @ np.arange(columns.start, columns.stop)) / weight.sum()
-        )
+        # Not weighted by their levels: speckle would draw the middle away.
+        top = np.argwhere(inside & (level[region] >= level[region][peak] - TOP_DB))
+        row = float(top[:, 0].mean()) + rows.start
+        column = float(top[:, 1].mean()) + columns.start
         reach = spec.range_min + (row + 0.5) * spec.range_resolution
         # The averaging window widens every return by its own size.
-        deep = max(1, rows.stop - rows.start - SMOOTHING[0] + 1)
-        wide = max(1, columns.stop - columns.start - SMOOTHING[1] + 1)
+        deep = max(1, rows.stop - rows.start - window[0] + 1)
+        wide = max(1, columns.stop - columns.start - window[1] + 1)
         found.append(
             SonarReturn(
                 range=reach,
@@ -137,6 +139,16 @@ def find_returns(
 def _decibel(power: NDArray[np.float64]) -> NDArray[np.float64]:
     decibel: NDArray[np.float64] = 10.0 * np.log10(np.maximum(power, FLOOR))
     return decibel
+
+
+def _window(spec: SonarSpec) -> tuple[int, int]:
+    """Return the averaging window in range bins and beams, both odd."""
+    steps = (spec.range_resolution, spec.azimuth_aperture / max(spec.beams - 1, 1))
+    rows, columns = (
+        int(np.clip(2 * (int(size / step) // 2) + 1, *limits))
+        for size, step, limits in zip(SMOOTHING, steps, SMOOTHING_CELLS, strict=True)
+    )
+    return rows, columns
 
 
 def _bin(distance: float, spec: SonarSpec) -> int:
@@ -180,7 +192,9 @@ def _shadow(smooth: NDArray[np.float64], spec: SonarSpec, behind: int, columns: 
     dark = _decibel(smooth[behind:, middle].mean(axis=1))
     gap = (ground > AUDIBLE_DB + SHADOW_DB) & (ground - dark > SHADOW_DB)
     # The first bins still hold the averaged edge of the return itself.
-    start = next((i for i, is_dark in enumerate(gap[: 2 * SMOOTHING[0]]) if is_dark), None)
+    start = next(
+        (i for i, is_dark in enumerate(gap[: 2 * SMOOTHING_CELLS[0][1]]) if is_dark), None
+    )
     if start is None:
         return 0.0
     rest = gap[start:]

@@ -8,10 +8,11 @@ REMOVED = '(removed)'
 
 _NUMBER = r'[-+−–]?\s?\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?'
 _UNIT = r'(?:\s*m(?:et(?:er|re)s?)?\b)?'
-_AXIS = r'(?:\b[xyzXYZ]|\b(?:easting|northing|latitude|longitude|lat|lon))'
+# The letter may stand right before the number, as in X345.
+_AXIS = r'(?:\b[xyz](?![a-z])|\b(?:easting|northing|latitude|longitude|lat|lon)\b)'
 # x = 12, y: -3, "z is about -40"
 _LABELLED = re.compile(
-    rf'{_AXIS}\b(?:\s*-?\s*coordinate)?\s*(?:=|:|≈|~|is|of|about|at|near|\s)*\s*{_NUMBER}{_UNIT}',
+    rf'{_AXIS}(?:\s*-?\s*coordinate)?\s*(?:=|:|≈|~|is|of|about|at|near|\s)*\s*{_NUMBER}{_UNIT}',
     re.IGNORECASE,
 )
 # [12.0, -3, 40]  (12; -3)  12/-3/40  "12 -3 40"
@@ -20,7 +21,7 @@ _GROUP = re.compile(
     rf'[\[(<{{]?\s*{_NUMBER}{_UNIT}(?:{_SEPARATOR}(?:{_AXIS}\s*[=:]?\s*)?{_NUMBER}{_UNIT})+\s*[\])>}}]?',
     re.IGNORECASE,
 )
-_SINGLE = re.compile(r'(?<![\w.])([-+−–]?)(\d+(?:\.\d+)?)(?P<unit>\s*(?:%|°|deg|sec|s\b|min))?')
+_SINGLE = re.compile(r'(?<![\d.])([-+−–]?)(\d+(?:\.\d+)?)(?P<unit>\s*(?:%|°|deg|sec|s\b|min))?')
 # Nothing is seen or heard so far away [m]: a larger number is a place.
 _LONGEST_RANGE = 50.0
 

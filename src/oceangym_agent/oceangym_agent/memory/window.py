@@ -164,7 +164,7 @@ def _step_line(step: MemoryStep) -> str:
     said = cut_text(one_line(step.description), ENTRY_CHARACTERS) or 'nothing noted'
     return (
         f'- #{step.index} at {step.time:.0f} s, {vector_text(step.position)}, '
-        f'heading {step.heading_deg:.0f} deg: {said} -> '
+        f'heading {round(step.heading_deg) + 0:d} deg: {said} -> '
         f'{command_text(step.action, step.magnitude)}'
     )
 
