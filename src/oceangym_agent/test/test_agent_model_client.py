@@ -238,6 +238,24 @@ def test_a_budget_stops_the_call_after_the_one_that_reached_it(tmp_path: Path) -
         assert server.calls == len(replies) == budget.calls
 
 
+def test_empty_replies_are_paid_for_all_the_same(tmp_path: Path) -> None:
+    preset = changed(tmp_path, 'gpt-4o', price_in=10.0, price_out=100.0)
+    budget = Budget()
+    with (
+        ScriptedModelServer(
+            script=say('x' * 80), faults={0: Fault(kind=FaultKind.EMPTY)}
+        ) as server,
+        make_model(preset, base_url=server.url, budget=budget, environ=keys(preset)) as model,
+    ):
+        first = model.complete(REQUEST, deadline_s=30.0)
+        second = model.complete(REQUEST, deadline_s=30.0)
+    assert first.tokens_in == 2 * second.tokens_in
+    assert first.tokens_out == second.tokens_out == 20
+    assert '1 unusable' in first.notes[0]
+    assert budget.tokens == first.tokens_in + second.tokens_in + 40
+    assert budget.cost == pytest.approx(first.cost + second.cost)
+
+
 def test_budgets_of_tokens_decisions_and_time() -> None:
     budget = Budget(max_tokens=100, max_decisions=3, max_wall_s=60.0)
     budget.check(decisions=2, wall_s=59.0)

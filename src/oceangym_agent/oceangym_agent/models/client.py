@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import contextlib
+from dataclasses import replace
 import os
 import threading
 import time
@@ -128,6 +129,7 @@ class OpenAIModel:
         started = self._clock()
         body = request_body(self._preset, request)
         retries = 0
+        lost: list[Failure] = []
         while True:
             left = deadline_s - (self._clock() - started)
             if self._closing.is_set():
@@ -137,6 +139,9 @@ class OpenAIModel:
             outcome = self._attempt(request, body, timeout_s=min(self._call_timeout_s, left))
             if isinstance(outcome, Answer):
                 break
+            if outcome.tokens_in or outcome.tokens_out:
+                lost.append(outcome)
+                self._spend(self._priced(ChatReply(text='', model=''), outcome))
             self._wait(outcome, retries, left=deadline_s - (self._clock() - started))
             retries += 1
         reply = ChatReply(
@@ -144,17 +149,27 @@ class OpenAIModel:
             model=self._redact(outcome.model),
             finish_reason=self._redact(outcome.finish_reason),
             parameters=parameters(self._preset, body),
-            tokens_in=outcome.tokens_in,
-            tokens_out=outcome.tokens_out,
             tokens_reasoning=outcome.tokens_reasoning,
-            cost=cost(self._preset, tokens_in=outcome.tokens_in, tokens_out=outcome.tokens_out),
             retries=retries,
             latency_s=self._clock() - started,
             notes=outcome.notes,
         )
+        self._spend(self._priced(reply, outcome))
+        if lost:
+            note = f'tokens include {len(lost)} unusable replies before it'
+            reply = replace(reply, notes=(*reply.notes, note))
+        return self._priced(reply, outcome, *lost)
+
+    def _priced(self, reply: ChatReply, *counted: Answer | Failure) -> ChatReply:
+        """Return the reply with the tokens and the cost of responses."""
+        tokens_in = sum(c.tokens_in for c in counted)
+        tokens_out = sum(c.tokens_out for c in counted)
+        price = cost(self._preset, tokens_in=tokens_in, tokens_out=tokens_out)
+        return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost=price)
+
+    def _spend(self, reply: ChatReply) -> None:
         if self._budget is not None:
             self._budget.spend(reply)
-        return reply
 
     def _check_images(self, request: ChatRequest) -> None:
         count = sum(isinstance(p, ImagePart) for m in request.messages for p in m.parts)

@@ -37,12 +37,15 @@ class Failure:
         retry: Trying again may help.
         retry_after_s: How long the endpoint asks to wait [s].
         remedy: What a person can do.
+        tokens_in, tokens_out: What it cost all the same.
     """
 
     message: str
     retry: bool
     retry_after_s: float | None = None
     remedy: str = ''
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 class Redactor:
@@ -70,7 +73,12 @@ def classify(
     if isinstance(error, (AttemptTimeout, openai.APITimeoutError)):
         return Failure(message=f'no complete answer in {timeout_s:.3g} s', retry=True)
     if isinstance(error, UnusableReply):
-        return Failure(message=str(error), retry=True)
+        return Failure(
+            message=str(error),
+            retry=True,
+            tokens_in=error.tokens_in,
+            tokens_out=error.tokens_out,
+        )
     if isinstance(error, ResponseTooLarge):
         return Failure(message=str(error), retry=True)
     if isinstance(error, openai.APIStatusError):

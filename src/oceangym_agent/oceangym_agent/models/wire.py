@@ -20,16 +20,21 @@ _NOT_PARAMETERS = ('messages', 'response_format')
 
 
 class UnusableReply(ValueError):
-    """A response that holds no answer; asking again may help."""
+    """A response that holds no answer; asking again may help.
+
+    Attributes:
+        tokens_in, tokens_out: What the endpoint counted for it all the same.
+    """
+
+    def __init__(self, message: str, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        super().__init__(message)
+        self.tokens_in = tokens_in
+        self.tokens_out = tokens_out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a response says.
-
-    Attributes:
-        refused: The endpoint said that the model declined.
-    """
+    """What a response says; the token counts are those of `ChatReply`."""
 
     text: str
     model: str
@@ -37,7 +42,6 @@ class Answer:
     tokens_in: int
     tokens_out: int
     tokens_reasoning: int
-    refused: bool
     notes: tuple[str, ...]
 
 
@@ -134,8 +138,13 @@ def decode(content: Mapping[str, Any], preset: ModelPreset, request: ChatRequest
     refusal = _text(message.get('refusal'))
     finish = _clean(choice.get('finish_reason'))
     declined = bool(refusal) or finish == 'content_filter'
+    tokens_in, tokens_out, reasoning = _usage(content.get('usage'))
     if not text.strip() and not declined and finish != 'length':
-        raise UnusableReply(f'the reply is empty (finish reason {finish or "not given"!r})')
+        raise UnusableReply(
+            f'the reply is empty (finish reason {finish or "not given"!r})',
+            tokens_in=tokens_in or 0,
+            tokens_out=tokens_out or 0,
+        )
     notes = []
     text = text or refusal
     if len(text) > MAX_REPLY_CHARS:
@@ -143,7 +152,6 @@ def decode(content: Mapping[str, Any], preset: ModelPreset, request: ChatRequest
         text = text[:MAX_REPLY_CHARS]
     if declined:
         notes.append('refused')
-    tokens_in, tokens_out, reasoning = _usage(content.get('usage'))
     if tokens_in is None or tokens_out is None:
         notes.append('tokens estimated: the endpoint gave no usage')
         tokens_in = request_tokens(preset, request)
@@ -155,7 +163,6 @@ def decode(content: Mapping[str, Any], preset: ModelPreset, request: ChatRequest
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         tokens_reasoning=reasoning,
-        refused=declined,
         notes=tuple(notes),
     )
 
