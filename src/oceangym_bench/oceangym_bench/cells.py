@@ -55,6 +55,11 @@ class Cell:
     sources: tuple[str, ...] = ()
 
     @property
+    def model_word(self) -> str:
+        """The model as a part of file names."""
+        return _word(self.model)
+
+    @property
     def workshop(self) -> tuple[Any, ...]:
         """What a worker keeps from one run to the next: the same for cells of one simulator."""
         o = self.options

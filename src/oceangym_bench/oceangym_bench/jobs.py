@@ -63,8 +63,7 @@ class Workshop:
 
     def __init__(self, *, threads: int | None = None) -> None:
         self._threads = threads
-        self._world: tuple[Path, Any] | None = None
-        self._simulator: tuple[Any, Any] | None = None
+        self._hangar: Any = None
 
     def run(self, job: Job) -> JobResult:
         """Run a job; whatever goes wrong is in the result."""
@@ -87,26 +86,14 @@ class Workshop:
     def _run(self, job: Job) -> None:
         # What flies is imported where it flies: the runner itself needs neither physics nor rays.
         from oceangym_bench.episode import run_episode
-        from oceangym_core.episode_setup import prepare_episode
-        from oceangym_core.world import load_world
-        from oceangym_sim.requests import SimulatorOptions
-        from oceangym_sim.simulator import Simulator
-        from oceangym_worlds.world_files import world_file
+        from oceangym_bench.hangar import Hangar
 
-        if self._threads is not None:
-            limit_threads(self._threads)
-            self._threads = None
-        options = RunOptions.from_dict(job.options)
-        path = world_file(options)
-        if self._world is None or self._world[0] != path:
-            self._simulator = None
-            self._world = (path, load_world(path))
-        setup = prepare_episode(options, self._world[1])
-        needed = SimulatorOptions.of(setup)
-        if self._simulator is None or self._simulator[0] != needed:
-            self._simulator = None
-            self._simulator = (needed, Simulator(world=setup.world, options=needed))
-        run_episode(setup, self._simulator[1], results_dir=Path(job.runs), run_id=job.cell_id)
+        if self._hangar is None:
+            if self._threads is not None:
+                limit_threads(self._threads)
+            self._hangar = Hangar()
+        setup, simulator = self._hangar.prepare(RunOptions.from_dict(job.options))
+        run_episode(setup, simulator, results_dir=Path(job.runs), run_id=job.cell_id)
 
 
 def limit_threads(count: int) -> None:
