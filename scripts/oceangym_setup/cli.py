@@ -17,6 +17,8 @@ _USAGE = """usage: scripts/oceangym VERB [ARGUMENTS]
   run     fly one task: run task:=inspect_pipe [agent:=survey water:=deep ...]
   list    list tasks, agents and the other things run can be given
   score   score a finished run again: score runs/NAME [--scorer paper] [--json]
+  report  write report.html of finished runs: report runs/NAME
+  bench   run, report and check whole benchmarks: bench run FILE; bench --help says more
   test    style checks, unit tests, then tests with ROS; arguments go to pytest
   setup   set everything up now (run and test do it on first use); --clean starts afresh,
           --extras adds what the Ray executor and the browser tests need
@@ -97,6 +99,8 @@ VERBS: Mapping[str, Callable[[Workspace, list[str]], int]] = {
     'setup': _setup,
     'list': _dispatch('list'),
     'score': _dispatch('score'),
+    'report': _dispatch('report'),
+    'bench': _dispatch('bench'),
     'doctor': _doctor,
     'shell': _shell,
 }

@@ -1,15 +1,16 @@
-"""Command line: ``run``, ``list`` and ``score``. Data goes to stdout, everything else to stderr."""
+"""The command line. Data goes to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import sys
 
+from oceangym.report_command import report_command
 from oceangym.run_command import run_command
 from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.options import AGENTS, help_lines
+from oceangym_core.options import AGENTS, help_lines, model_names, prompt_names
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import profile_names, water_names
@@ -18,14 +19,27 @@ USAGE = """usage: oceangym VERB ...
 
 verbs:
   run [name:=value ...]       run one episode, e.g. run task:=inspect_pipe agent:=survey
-  list [KIND]                 what there is: tasks, benchmark, agents, waters, worlds, profiles
+  list [KIND]                 what there is: tasks, benchmark, benchmarks, agents, models, prompts,
+                              waters, worlds, profiles
   score PATH [--scorer NAME] [--json]
                               score a run directory or a tree of OceanGym results again
+  report RUN ...              write report.html of run directories
+  bench ...                   run and report whole benchmarks; bench --help says more
 
 arguments of run, with their defaults:
 """
 
-KINDS = ('tasks', 'benchmark', 'agents', 'waters', 'worlds', 'profiles')
+KINDS = (
+    'tasks',
+    'benchmark',
+    'benchmarks',
+    'agents',
+    'models',
+    'prompts',
+    'waters',
+    'worlds',
+    'profiles',
+)
 
 
 def list_lines(kind: str) -> list[str]:
@@ -41,6 +55,12 @@ def list_lines(kind: str) -> list[str]:
         return [f'{alias:<8}{task:<24}{water}' for alias, task, water in registry.benchmark()]
     if kind == 'agents':
         return list(AGENTS)
+    if kind == 'benchmarks':
+        return sorted(path.stem for path in config_path('benchmarks').glob('*.yaml'))
+    if kind == 'models':
+        return list(model_names())
+    if kind == 'prompts':
+        return list(prompt_names())
     if kind == 'waters':
         return list(water_names())
     if kind == 'worlds':
@@ -68,17 +88,28 @@ def help_text() -> str:
     return USAGE + '\n'.join(help_lines())
 
 
+def bench_command(arguments: Sequence[str]) -> int:
+    """Run a verb of the benchmark."""
+    # Its tables and executors are not needed by any other verb.
+    from oceangym_bench.cli import main as bench_main
+
+    return bench_main(arguments)
+
+
 VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     'run': run_command,
     'list': list_command,
     'score': score_main,
+    'report': report_command,
+    'bench': bench_command,
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code: 0, 1 for an error, 130 for Ctrl-C."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or {'-h', '--help'} & set(words[:2]):
+    own_help = words[:1] != ['bench'] and {'-h', '--help'} & set(words[:2])
+    if not words or own_help:
         print(help_text())
         return 0 if words else EXIT_ERROR
     try:

@@ -15,10 +15,13 @@ from rich.console import Console
 from oceangym.domain import DomainLease
 from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
+from oceangym.report_command import report_run
 from oceangym.supervisor import Outcome, Supervisor
+from oceangym_agent.agent import close_agent
+from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import parse_ros_arguments, RunOptions
+from oceangym_core.options import MODEL_AGENTS, parse_ros_arguments, RunOptions
 from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import main as score_main
@@ -41,7 +44,7 @@ def run_command(arguments: Sequence[str]) -> int:
         console.print(
             f'run {directory}\n'
             f'task {options.task}, water {options.water}, start {options.start}, agent '
-            f'{options.agent}, seed {options.seed}; ROS_DOMAIN_ID={domain_id}, '
+            f'{_agent_words(options)}, seed {options.seed}; ROS_DOMAIN_ID={domain_id}, '
             f'namespace /{options.namespace}',
             markup=False,
             highlight=False,
@@ -49,7 +52,14 @@ def run_command(arguments: Sequence[str]) -> int:
         outcome = _supervise(options, directory, world, domain_id, console)
     if outcome.message:
         console.print(f'error: {outcome.message}', markup=False, highlight=False)
+    report_run(directory, lambda text: console.print(text, markup=False, highlight=False))
     return _report(outcome, directory)
+
+
+def _agent_words(options: RunOptions) -> str:
+    if options.agent not in MODEL_AGENTS:
+        return options.agent
+    return f'{options.agent} ({options.agent_name}, track {options.track})'
 
 
 def _supervise(
@@ -84,6 +94,9 @@ def _check_prerequisites(options: RunOptions) -> None:
     process_specs(options, run_directory=Path(), world=Path())
     if options.agent == 'replay':
         load_episode(Path(options.replay))
+    if options.agent in MODEL_AGENTS:
+        # Finds out what preset, prompt, memories or key lack; asks nothing.
+        close_agent(make_agent(options.agent, AgentSettings(options=options)))
     if options.agent == 'teleop' and not sys.stdin.isatty():
         raise OceanGymError('agent:=teleop reads keys: run it in a terminal')
     if options.rviz and shutil.which('rviz2') is None:

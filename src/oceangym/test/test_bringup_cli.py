@@ -20,6 +20,9 @@ def test_list_prints_data_only(capsys):
     assert out.err == ''
     assert cli.main(['list', 'benchmark']) == 0
     assert len(capsys.readouterr().out.splitlines()) == 12
+    for kind, name in (('models', 'scripted_patrol'), ('prompts', 'oceangym')):
+        assert cli.main(['list', kind]) == 0
+        assert name in capsys.readouterr().out.split()
     assert cli.main(['list']) == 0
     assert 'inspect_pipe' in capsys.readouterr().out
 
@@ -38,9 +41,18 @@ def test_list_prints_data_only(capsys):
         (['run', 't_max:=-1'], ['t_max', '1 .. 86400']),
         (['run', 'task:=task9', 'water:=shallow'], ['contradicts']),
         (['score', '/nowhere/at/all'], ['does not exist']),
+        (['run', 'agent:=mllm'], ['agent mllm needs model:=', 'scripted_patrol']),
+        (['run', 'agent:=mllm', 'model:=gpt-4p'], ["Did you mean 'gpt-4o'?"]),
+        (['run', 'agent:=mllm', 'model:=gpt-4o'], ['OPENAI_API_KEY']),
+        (['run', 'agent:=scripted', 'prompt:=oceangim'], ["Did you mean 'oceangym'?"]),
+        (['run', 'agent:=scripted', 'memory_from:=/nowhere'], ['/nowhere']),
+        (['report'], ['report takes run directories']),
+        (['report', '/nowhere'], ['is no run directory']),
+        (['bench', 'rnu'], ["Did you mean 'run'?"]),
     ],
 )
-def test_refusals_are_one_message_and_exit_code_1(capsys, words, parts):
+def test_refusals_are_one_message_and_exit_code_1(capsys, monkeypatch, words, parts):
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
     assert cli.main(words) == 1
     out = capsys.readouterr()
     assert out.out == ''
