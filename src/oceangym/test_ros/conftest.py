@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+import math
 import os
 from pathlib import Path
 import signal
@@ -129,9 +130,42 @@ class Probe:
         self.until(future.done, timeout)
         return future.result()
 
+    def acquaint(self, server: str) -> None:
+        """Wait until a node can answer the clients made so far.
+
+        A server that is seen may not have seen its client yet, and its answer is then lost: asked
+        again until an answer comes, it has discovered whatever was made before the asker.
+        """
+        from rcl_interfaces.srv import ListParameters
+
+        asker = self.node.create_client(ListParameters, f'{server}/list_parameters')
+        self.until(asker.service_is_ready)
+        answers: list[Any] = []
+        asked = -math.inf
+
+        def answered() -> bool:
+            nonlocal asked
+            if time.monotonic() - asked > 1.0:
+                asked = time.monotonic()
+                answers.append(asker.call_async(ListParameters.Request()))
+            return any(answer.done() for answer in answers)
+
+        self.until(answered)
+        self.node.destroy_client(asker)
+
+    def action_client(self, action_type: type, name: str) -> Any:
+        """Return a client of an action of the contract that is known to its server."""
+        from rclpy.action import ActionClient
+
+        client = ActionClient(self.node, action_type, name)
+        self.until(client.server_is_ready)
+        self.acquaint(_server_of(name))
+        return client
+
     def call(self, service_type: type, name: str, request: Any) -> Any:
         client = self.node.create_client(service_type, name)
         self.until(client.service_is_ready)
+        self.acquaint(_server_of(name))
         response = self.done(client.call_async(request))
         self.node.destroy_client(client)
         return response
@@ -140,6 +174,10 @@ class Probe:
         self.executor.shutdown()
         self.node.destroy_node()
         self.context.try_shutdown()
+
+
+def _server_of(name: str) -> str:
+    return 'task_manager' if name.startswith('task/') else 'simulator'
 
 
 class Nodes:

@@ -61,10 +61,8 @@ def reset(probe, **changes):
 def send(probe, action, magnitude=math.nan):
     """Send a maneuver and return its goal handle."""
     from oceangym_msgs.action import Maneuver
-    from rclpy.action import ActionClient
 
-    client = ActionClient(probe.node, Maneuver, 'maneuver')
-    probe.until(client.server_is_ready)
+    client = probe.action_client(Maneuver, 'maneuver')
     handle = probe.done(client.send_goal_async(Maneuver.Goal(action=action, magnitude=magnitude)))
     assert handle.accepted
     return handle
@@ -314,12 +312,10 @@ def test_every_refusal_of_a_maneuver(backend, probe):
 
 def test_a_maneuver_flies_what_it_says_and_reports_progress(backend, probe):
     from oceangym_msgs.action import Maneuver
-    from rclpy.action import ActionClient
 
     reset(probe)
     probe.listen('truth/odometry', 'truth/step')
-    client = ActionClient(probe.node, Maneuver, 'maneuver')
-    probe.until(client.server_is_ready)
+    client = probe.action_client(Maneuver, 'maneuver')
     progress = []
     handle = probe.done(
         client.send_goal_async(

@@ -26,7 +26,6 @@ def test_velocities_are_followed_until_the_operator_falls_silent(
     from geometry_msgs.msg import Point, Pose, Quaternion, TwistStamped
     from oceangym_msgs.action import Maneuver
     from oceangym_msgs.srv import Reset
-    from rclpy.action import ActionClient
 
     from oceangym_core.nodes.qos import publisher_qos
 
@@ -78,8 +77,7 @@ def test_velocities_are_followed_until_the_operator_falls_silent(
         assert abs(stamps[-1] - seconds(heard['/clock'][-1].clock)) < 3.0
 
         # A maneuver works the same, and commands during it are refused.
-        client = ActionClient(probe.node, Maneuver, 'maneuver')
-        probe.until(client.server_is_ready)
+        client = probe.action_client(Maneuver, 'maneuver')
         goal = Maneuver.Goal(action='up', magnitude=3.0)
         handle = probe.done(client.send_goal_async(goal))
         result = probe.done(handle.get_result_async()).result

@@ -47,10 +47,8 @@ def client(domain_id, make_probe):
 def run_episode(client, **goal):
     """Ask for an episode; return the goal handle and the future of its result."""
     from oceangym_msgs.action import RunTask
-    from rclpy.action import ActionClient
 
-    server = ActionClient(client.node, RunTask, 'task/run')
-    client.until(server.server_is_ready)
+    server = client.action_client(RunTask, 'task/run')
     handle = client.done(server.send_goal_async(RunTask.Goal(**{'seed': -1, **goal})))
     assert handle.accepted
     return handle, handle.get_result_async()

@@ -67,6 +67,8 @@ class VehicleClient:
         self._waiter: Future | None = None
         self._waiting_for: Callable[[], bool] = bool
         self._decisions = publish_stream(node, DECISION, watched=True)
+        # Before any subscription: whoever has sent us a message on one has then discovered these
+        # clients too, and its answers arrive. Those to a client not yet discovered are lost.
         self._maneuver = ActionClient(node, Maneuver, 'maneuver')
         self._report = node.create_client(ReportFind, 'task/report_find')
         self._stop = node.create_client(StopTask, 'task/stop')

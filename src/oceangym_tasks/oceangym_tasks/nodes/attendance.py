@@ -42,6 +42,8 @@ class Attendance:
         self._capabilities: Capabilities | None = None
         self._record_ready = False
         self._recorded_ns = -1
+        # Before any subscription: whoever has sent us a message on one has then discovered this
+        # client too, and its answers arrive. Those to a client not yet discovered are lost.
         self.reset_client = node.create_client(Reset, 'sim/reset')
         read_stream(node, stream('capabilities'), self._on_capabilities)
         watch_publisher(node, stream('capabilities'), self._backend_lost)
