@@ -1,0 +1,373 @@
+"""Replies in JSON, however they are wrapped and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import re
+
+from oceangym_agent.replies.finds import direction_in, fields, finds_in, plain_key
+from oceangym_agent.replies.json_text import (
+    Cut,
+    find_objects,
+    JsonArray,
+    JsonObject,
+    JsonValue,
+    read_array,
+    unescaped,
+)
+from oceangym_agent.replies.limits import (
+    MAX_REASON,
+    MAX_SPECIAL_OBJECTS,
+    MAX_TEXT,
+    quoted,
+    tidy,
+)
+from oceangym_agent.replies.phrases import Command, normalised, single
+from oceangym_agent.replies.prose import read_value
+from oceangym_agent.replies.quantities import magnitude_of, Quantity, read_quantity
+from oceangym_agent.replies.reply import ParsedReply, ReplyError
+from oceangym_core.contract import Action
+
+_ACTION_ALIASES = (
+    'command',
+    'actions',
+    'commands',
+    'next_action',
+    'next_command',
+    'chosen_action',
+    'selected_action',
+    'final_action',
+    'move',
+    'movement',
+    'maneuver',
+    'manoeuvre',
+    '动作',
+    '指令',
+    '行动',
+)
+_NESTED_ACTION_KEYS = ('action', 'type', 'name', 'command', 'value', 'move', 'direction')
+_MAGNITUDE_KEYS = (
+    'magnitude',
+    'magnitude_m',
+    'magnitude_deg',
+    'distance',
+    'distance_m',
+    'angle',
+    'angle_deg',
+    'degrees',
+    'meters',
+    'metres',
+    'amount',
+    'delta',
+)
+_NAMED_BY = ('name', 'function', 'tool', 'tool_name')
+_ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'params', 'kwargs')
+# Only in these is an inner object the reply: the one under "previous_step" is not.
+_WRAPPERS = frozenset(
+    {
+        *_ARGUMENTS,
+        *('reply', 'response', 'answer', 'output', 'result', 'decision', 'function', 'content'),
+        *('tool_call', 'tool_calls', 'function_call', 'message', 'data', 'json', 'final'),
+        *('final_answer', 'final_reply', 'step', 'command', 'commands'),
+    }
+)
+_REPLY_KEYS = frozenset(
+    {'environment', 'special_objects', 'finds', 'magnitude', 'reason', 'action', *_ACTION_ALIASES}
+)
+_REASON_KEYS = ('reason', 'reasoning', 'rationale', 'explanation', 'thought', 'thoughts')
+_NO_MAGNITUDE = frozenset({'', 'null', 'none', 'default', 'n/a', 'na', '-', 'nil', 'undefined'})
+_GENERIC = frozenset(
+    {'move', 'go', 'rotate', 'turn', 'yaw', 'strafe', 'translate', 'swim', 'travel', 'spin'}
+)
+_VALUELESS = frozenset({Action.HOLD, Action.STOP})
+# Before an object: it is an example, or what the model does not want.
+_NOT_MEANT = re.compile(
+    r'\bexample|\be\.?g\b|\bfor instance\b|\binstead of\b|\brather than\b|\b(?:do not|don\'t|must not|'
+    r'should not|will not|won\'t|not going to|never|cannot|can\'t|not)\s+(?:to )?(?:send|reply|answer|'
+    r'output|use|do|choose|take|return|respond|write|execute|say|be|with|this|the following|like)\b'
+    r'|\bprevious(?:ly)?\b|\bearlier\b|\blast (?:step|reply|time|command|action)\b|\bwrong\b'
+    r'|\bincorrect\b|\binvalid\b|\bwould\b|\bnot$|\bsuch as\b|\binstruct'
+)
+_DOUBLY_ENCODED = re.compile(r'"\s*\{.*\}\s*"', re.DOTALL)
+_HEADLESS = re.compile(r'["\'][\w ]{1,40}["\']\s*:')
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """One object of the reply that names an action."""
+
+    source: JsonObject
+    command: Command
+    cut: bool
+
+
+def read_json_reply(text: str) -> ParsedReply | None:
+    """Return the reply that is written as JSON in a text; None if there is none.
+
+    Text beside the JSON does not count: the structured action goes before it.
+
+    Raises:
+        ReplyError: There is one, without exactly one action.
+    """
+    text = _opened(text)
+    candidates: list[_Candidate] = []
+    actionless: list[JsonObject] = []
+    for located in find_objects(text):
+        if not isinstance(located.value, JsonObject) or _is_not_meant(text, located.start):
+            continue
+        replies = list(_replies(located.value, 0))
+        if not replies and _REPLY_KEYS & {plain_key(key) for key, _ in located.value.pairs}:
+            actionless.append(located.value)
+        candidates += [c for reply in replies if (c := _candidate(reply)) is not None]
+    if candidates:
+        return _parsed(_chosen(candidates))
+    if actionless:
+        if any(value.cut for value in actionless):
+            raise ReplyError('It breaks off before its action; answer more briefly.')
+        raise ReplyError('Its JSON has no key "action".')
+    return _from_list(text)
+
+
+def _opened(text: str) -> str:
+    """Return a text whose JSON is encoded twice, or lacks its first brace, put right."""
+    text = text.strip()
+    if _DOUBLY_ENCODED.fullmatch(text) and '\\"' in text:
+        return unescaped(text[1:-1])
+    if _HEADLESS.match(text):
+        return '{' + text
+    return text
+
+
+def _is_not_meant(text: str, start: int) -> bool:
+    before = text[max(0, start - 160) : start].rstrip(' \t\n`*')
+    before = re.sub(r'```\w*\s*$', '', before).lower()
+    before = re.sub(r'```(?:json)?$', '', before).rstrip()
+    clause = re.split(r'[.!?;,}\]\n]', before)[-1]
+    return _NOT_MEANT.search(clause) is not None
+
+
+def _replies(value: JsonValue, depth: int) -> list[JsonObject]:
+    """Return the objects in `value` that name an action, looking into wrappers only."""
+    if depth > 4:
+        return []
+    if isinstance(value, str) and value.lstrip().startswith('{'):
+        return [
+            reply
+            for located in find_objects(value)
+            for reply in _replies(located.value, depth + 1)
+        ]
+    if isinstance(value, JsonArray):
+        return [reply for item in value.items for reply in _replies(item, depth + 1)]
+    if not isinstance(value, JsonObject):
+        return []
+    keys = {plain_key(key) for key, _ in value.pairs}
+    if 'action' in keys:
+        return [value]
+    inner = [
+        reply
+        for key, item in value.pairs
+        if plain_key(key) in _WRAPPERS
+        for reply in _replies(item, depth + 1)
+    ]
+    if inner:
+        return inner
+    if keys & set(_ACTION_ALIASES) or (keys & set(_NAMED_BY) and keys & set(_ARGUMENTS)):
+        return [value]
+    return []
+
+
+def _candidate(value: JsonObject) -> _Candidate | None:
+    pairs = fields(value)
+    named = [item for key, item in value.pairs if plain_key(key) == 'action']
+    if not named:
+        named = [item for key, item in value.pairs if plain_key(key) in _ACTION_ALIASES]
+    siblings = pairs
+    if not named:
+        named = [next(pairs[key] for key in _NAMED_BY if key in pairs)]
+        siblings = _arguments(pairs)
+    if value.cut and any(isinstance(item, Cut) for item in named):
+        raise ReplyError('It breaks off within its action; answer more briefly.')
+    commands = [command for item in named for command in _commands(item, siblings, 0)]
+    command = single(commands)
+    if command is None:
+        raise ReplyError('Its "action" is empty.')
+    if command.action not in _VALUELESS:
+        command = _with_magnitude(command, value, siblings)
+    return _Candidate(source=value, command=command, cut=value.cut)
+
+
+def _arguments(pairs: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    value = next(pairs[key] for key in _ARGUMENTS if key in pairs)
+    if isinstance(value, str):
+        value = next((located.value for located in find_objects(value)), None)
+    return fields(value) if isinstance(value, JsonObject) else {}
+
+
+def _commands(value: JsonValue, siblings: dict[str, JsonValue], depth: int) -> list[Command]:
+    """Return the commands that an action's value stands for."""
+    if depth > 3:
+        raise ReplyError('Its "action" is nested too deeply; give one word.')
+    if isinstance(value, str):
+        return _worded(value, siblings)
+    if isinstance(value, JsonArray):
+        return [c for item in value.items for c in _commands(item, {}, depth + 1)]
+    if isinstance(value, JsonObject):
+        inner = fields(value)
+        key = next((k for k in _NESTED_ACTION_KEYS if k in inner), None)
+        if key is None:
+            raise ReplyError('Its "action" is an object; give one word.')
+        commands = _commands(inner[key], inner, depth + 1)
+        return [_with_magnitude(c, value, inner) for c in commands]
+    raise ReplyError(f'Its "action" is {_shown(value)}; give one of the words below.')
+
+
+def _shown(value: JsonValue) -> str:
+    if value is None:
+        return 'null'
+    if isinstance(value, Cut):
+        return 'cut off'
+    return str(value).lower() if isinstance(value, bool) else f'the number {value}'
+
+
+def _worded(text: str, siblings: dict[str, JsonValue]) -> list[Command]:
+    direction = siblings.get('direction')
+    if normalised(text) in _GENERIC and isinstance(direction, str):
+        text = f'{text} {direction}'
+    commands = read_value(text)
+    if not commands:
+        raise ReplyError(f'Its "action" is {quoted(text)}, which is no command.')
+    return commands
+
+
+def _with_magnitude(
+    command: Command, source: JsonObject, siblings: dict[str, JsonValue]
+) -> Command:
+    """Return the command with the magnitude that stands beside it.
+
+    Raises:
+        ReplyError: It is not one number, contradicts the action's own, or was cut off.
+    """
+    if command.action in _VALUELESS:
+        return command
+    key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
+    if key is None:
+        if source.cut and command.magnitude is None:
+            raise ReplyError('It breaks off before the magnitude; answer more briefly.')
+        return command
+    given = [item for name, item in source.pairs if plain_key(name) == key] or [siblings[key]]
+    magnitudes = {_magnitude(command.action, item) for item in given}
+    if command.magnitude is not None:
+        magnitudes.discard(None)
+        magnitudes.add(command.magnitude)
+    if len(magnitudes) > 1:
+        raise ReplyError('It gives several magnitudes.')
+    return Command(action=command.action, magnitude=magnitudes.pop())
+
+
+def _magnitude(action: Action, value: JsonValue) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, Cut):
+        raise ReplyError('It breaks off within the magnitude; answer more briefly.')
+    if isinstance(value, float):
+        return magnitude_of(action, Quantity(value=value))
+    if isinstance(value, JsonObject):
+        inner = fields(value)
+        number, unit = inner.get('value'), inner.get('unit', '')
+        if isinstance(number, float):
+            value = f'{number} {unit if isinstance(unit, str) else ""}'
+    if isinstance(value, str):
+        low = normalised(value).strip()
+        if low in _NO_MAGNITUDE:
+            return None
+        quantity = read_quantity(low)
+        if quantity is not None:
+            return magnitude_of(action, quantity)
+    shown = quoted(value) if isinstance(value, str) else 'not a number'
+    raise ReplyError(f'Its "magnitude" is {shown}; give one number or null.')
+
+
+def _chosen(candidates: list[_Candidate]) -> _Candidate:
+    """Return the one meant: all must agree; a cut repetition counts for nothing beside a whole."""
+    whole = [candidate for candidate in candidates if not candidate.cut]
+    command = single([candidate.command for candidate in whole or candidates])
+    assert command is not None
+    chosen = (whole or candidates)[0]
+    return _Candidate(source=chosen.source, command=command, cut=chosen.cut)
+
+
+def _from_list(text: str) -> ParsedReply | None:
+    array = read_array(re.sub(r'```\w*', '', text))
+    if array is None or not array.items or not all(isinstance(i, str) for i in array.items):
+        return None
+    command = single([c for item in array.items for c in _commands(item, {}, 0)])
+    return (
+        None
+        if command is None
+        else ParsedReply(action=command.action, magnitude=command.magnitude)
+    )
+
+
+def _parsed(candidate: _Candidate) -> ParsedReply:
+    pairs = fields(candidate.source)
+    reason = next((v for k in _REASON_KEYS if isinstance(v := pairs.get(k), str)), '')
+    return ParsedReply(
+        action=candidate.command.action,
+        magnitude=candidate.command.magnitude,
+        environment=_environment(pairs.get('environment')),
+        special_objects=_special_objects(pairs.get('special_objects')),
+        finds=finds_in(pairs.get('finds')),
+        reason=tidy(reason, MAX_REASON),
+    )
+
+
+def _environment(value: JsonValue) -> dict[str, str]:
+    if isinstance(value, str):
+        return environment_in(value)
+    if not isinstance(value, JsonObject):
+        return {}
+    views: dict[str, str] = {}
+    for key, item in value.pairs:
+        direction = direction_in(key.replace('_', ' '))
+        text = tidy(_flat(item), MAX_TEXT)
+        if direction and text:
+            views[direction] = text
+    return views
+
+
+_VIEW = re.compile(
+    r'\b(left|right|down|up|front|back)(?: (?:camera|view|image|side))?\s*(?:\([^)\n]{0,30}\))?\s*[:：=]',
+    re.IGNORECASE,
+)
+
+
+def environment_in(text: str) -> dict[str, str]:
+    """Return the views of ``Left: sand, Right: rock, ..``."""
+    views: dict[str, str] = {}
+    matches = list(_VIEW.finditer(text))
+    for match, following in zip(matches, [*matches[1:], None]):
+        end = following.start() if following else len(text)
+        seen = tidy(text[match.end() : min(end, match.end() + 4 * MAX_TEXT)], MAX_TEXT)
+        if seen.strip(' ,;.-*#'):
+            views.setdefault(match[1].lower(), seen.strip(' ,;-*#'))
+    return views
+
+
+def _flat(value: JsonValue) -> str:
+    """Return what a value says, in one line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f'{value:g}'
+    if isinstance(value, JsonArray):
+        return ', '.join(filter(None, (_flat(item) for item in value.items[:20])))
+    if isinstance(value, JsonObject):
+        return ', '.join(f'{key}: {_flat(item)}' for key, item in value.pairs[:20])
+    return ''
+
+
+def _special_objects(value: JsonValue) -> tuple[str, ...]:
+    items = value.items if isinstance(value, JsonArray) else (value,)
+    texts = (tidy(_flat(item), MAX_TEXT) for item in items[: 4 * MAX_SPECIAL_OBJECTS])
+    kept = dict.fromkeys(text for text in texts if text and text.lower() not in _NO_MAGNITUDE)
+    return tuple(kept)[:MAX_SPECIAL_OBJECTS]
