@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from oceangym_bench.comparable import (
     average_over,
@@ -15,7 +15,7 @@ from oceangym_bench.comparable import (
 )
 from oceangym_bench.comparisons import adjusted, compare
 from oceangym_bench.results import EpisodeRow, System, Transfer
-from oceangym_bench.table import Cell, Difference, Score, Table
+from oceangym_bench.table import Difference, Score, Table
 from oceangym_core.errors import OceanGymError
 
 
@@ -119,6 +119,61 @@ def hours(seconds: float) -> str:
     return f'{seconds / 3600:g} h' if seconds >= 900 else f'{seconds:g} s'
 
 
+Condition = tuple[Transfer, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Transfers:
+    """A system's episodes in one water by the memory that it was given, and their averages."""
+
+    label: str
+    water: str
+    episodes: dict[Condition, list[EpisodeRow]]
+    scores: dict[Condition, Score]
+
+
+def transfer_points(
+    rows: Iterable[EpisodeRow], *, scorer: str = 'verified', seed: int = 0
+) -> dict[tuple[str, str], dict[str, Score]]:
+    """Return each system's and water's averages by the memory that it was given.
+
+    Only tasks that a system flew, scored, in each of its conditions are averaged.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    return {
+        (found.label, found.water): {
+            _condition_title(condition): score for condition, score in found.scores.items()
+        }
+        for found in _transfers(check_comparable(rows), scorer, seed)
+    }
+
+
+def _transfers(rows: Sequence[EpisodeRow], scorer: str, seed: int) -> list[_Transfers]:
+    check_one_duration(rows)
+    conditions = _conditions(rows)
+    found = []
+    for base, label in labels_of(_base(row.system) for row in rows).items():
+        mine = [row for row in rows if _base(row.system) == base]
+        for water in sorted({row.water for row in mine}, key=water_order):
+            here = [row for row in mine if row.water == water]
+            episodes = {
+                c: [row for row in here if _condition(row.system) == c] for c in conditions
+            }
+            tasks = [
+                (task, water)
+                for task in _tasks_in_all([flown for flown in episodes.values() if flown], scorer)
+            ]
+            scores = {
+                condition: average_over(flown, tasks, scorer, seed)
+                for condition, flown in episodes.items()
+                if flown
+            }
+            found.append(_Transfers(label=label, water=water, episodes=episodes, scores=scores))
+    return found
+
+
 def transfer_table(
     rows: Iterable[EpisodeRow], *, scorer: str = 'verified', seed: int = 0
 ) -> Table:
@@ -128,37 +183,23 @@ def transfer_table(
         OceanGymError: The rows may not stand in one table.
     """
     checked = check_comparable(rows)
-    check_one_duration(checked)
-    bases = labels_of(_base(row.system) for row in checked)
-    conditions = sorted(
-        {_condition(row.system) for row in checked},
-        key=lambda c: (list(Transfer).index(c[0]), c[1] != 'none', c[1]),
-    )
+    found = _transfers(checked, scorer, seed)
+    conditions = _conditions(checked)
     gained = [c for c in conditions if c[0] is not Transfer.NONE]
-    averages: list[tuple[str, str, list[Score]]] = []
-    gains: list[Difference] = []
-    for base, label in bases.items():
-        mine = [row for row in checked if _base(row.system) == base]
-        for water in sorted({row.water for row in mine}, key=water_order):
-            here = [row for row in mine if row.water == water]
-            by_condition = {
-                c: [row for row in here if _condition(row.system) == c] for c in conditions
-            }
-            tasks = _tasks_in_all([flown for flown in by_condition.values() if flown], scorer)
-            scores = [
-                average_over(flown, [(t, water) for t in tasks], scorer, seed)
-                if flown
-                else Score(mean=None)
-                for flown in by_condition.values()
+    gains = iter(
+        adjusted(
+            [
+                compare(
+                    line.episodes.get((Transfer.NONE, 'none'), []),
+                    line.episodes[condition],
+                    scorer=scorer,
+                    seed=seed,
+                )
+                for line in found
+                for condition in gained
             ]
-            averages.append((label, water, scores))
-            without = by_condition.get((Transfer.NONE, 'none'), [])
-            gains += [compare(without, by_condition[c], scorer=scorer, seed=seed) for c in gained]
-    gains = adjusted(gains)
-    lines: list[tuple[Cell, ...]] = []
-    for number, (label, water, scores) in enumerate(averages):
-        own = gains[number * len(gained) : (number + 1) * len(gained)]
-        lines.append((label, water, *scores, *own))
+        )
+    )
     return Table(
         name='transfer',
         title=f'Memory transfer ({scorer})',
@@ -168,7 +209,15 @@ def transfer_table(
             *(_condition_title(c) for c in conditions),
             *(f'{_condition_title(c)} - none' for c in gained),
         ),
-        rows=tuple(lines),
+        rows=tuple(
+            (
+                line.label,
+                line.water,
+                *(line.scores.get(c, Score(mean=None)) for c in conditions),
+                *(next(gains) for _ in gained),
+            )
+            for line in found
+        ),
         notes=(
             'Averages are over the tasks that a system flew in each of its conditions.',
             'Gains are paired on task, water, start, seeds, profile and duration with the runs '
@@ -177,15 +226,22 @@ def transfer_table(
     )
 
 
+def _conditions(rows: Iterable[EpisodeRow]) -> list[Condition]:
+    return sorted(
+        {_condition(row.system) for row in rows},
+        key=lambda c: (list(Transfer).index(c[0]), c[1] != 'none', c[1]),
+    )
+
+
 def _base(system: System) -> System:
     return replace(system, transfer=Transfer.NONE, strip='none')
 
 
-def _condition(system: System) -> tuple[Transfer, str]:
+def _condition(system: System) -> Condition:
     return (system.transfer, system.strip)
 
 
-def _condition_title(condition: tuple[Transfer, str]) -> str:
+def _condition_title(condition: Condition) -> str:
     transfer, strip = condition
     return transfer.value if strip == 'none' else f'{transfer.value}, {strip} stripped'
 

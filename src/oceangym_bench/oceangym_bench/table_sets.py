@@ -14,6 +14,7 @@ from oceangym_bench.tables import (
     category_table,
     cost_table,
     HEADLINE,
+    layout_table,
     rate_table,
     score_table,
     scorer_table,
@@ -72,6 +73,11 @@ def benchmark_tables(
                 *([result.pair_table()] if result.pairs else []),
                 category_table(flown, scorer=scorer, seed=seed),
                 size_table(flown, scorer=scorer, seed=seed),
+                *(
+                    [layout_table(flown, scorer=scorer, seed=seed)]
+                    if len({row.world_seed for row in flown}) > 1
+                    else []
+                ),
                 *([rate_table(flown)] if scorer == HEADLINE else []),
                 *([scorer_table(flown)] if scorer != HEADLINE else []),
             ]

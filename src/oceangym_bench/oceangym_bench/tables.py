@@ -28,6 +28,7 @@ __all__ = [
     'Table',
     'category_table',
     'cost_table',
+    'layout_table',
     'ranking',
     'rate_table',
     'scaling_points',
@@ -101,6 +102,42 @@ def _grouped_table(
     )
 
 
+def layout_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
+    """Return the averages over the tasks in each layout of the world, as `score_table`.
+
+    A model that knows the shipped map by heart does better in it than in the held-out layouts.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    checked = check_comparable(rows)
+    check_one_duration(checked)
+    labels = labels_of(row.system for row in checked)
+    tasks = {
+        water: sorted({r.task for r in checked if r.water == water}, key=task_order)
+        for water in sorted({row.water for row in checked}, key=water_order)
+    }
+    lines: list[tuple[Cell, ...]] = []
+    for water, flown in tasks.items():
+        for layout in sorted({row.world_seed for row in checked}, key=lambda s: s or 0):
+            here = [r for r in checked if (r.water, r.world_seed) == (water, layout)]
+            figures = _Figures(here, scorer, seed)
+            if here:
+                cells = [figures.of(system, flown) for system in labels]
+                lines.append((_layout_name(layout), water, *cells))
+    return Table(
+        name='layout',
+        title=f'Score by layout ({scorer}), {_where(checked)}',
+        columns=('layout', 'water', *labels.values()),
+        rows=tuple(lines),
+        notes=_score_notes(checked, scorer, few=_few(lines)),
+    )
+
+
+def _layout_name(world_seed: int | None) -> str:
+    return 'unknown' if world_seed is None else f'{world_seed}' + ' (shipped)' * (world_seed == 0)
+
+
 def _averaged_table(
     rows: Sequence[EpisodeRow],
     *,
@@ -115,7 +152,7 @@ def _averaged_table(
 ) -> Table:
     """Return a table with a row a group and water; `singles` adds a row of averages per water."""
     labels = labels_of(row.system for row in rows)
-    lines: list[tuple[str | Score, ...]] = []
+    lines: list[tuple[Cell, ...]] = []
     for water in sorted({row.water for row in rows}, key=water_order):
         here = [row for row in rows if row.water == water]
         tasks = {row.task: group(row) for row in here}
@@ -171,7 +208,7 @@ def _where(rows: Sequence[EpisodeRow]) -> str:
     return ', '.join(parts)
 
 
-def _few(lines: Sequence[Sequence[str | Score]]) -> bool:
+def _few(lines: Sequence[Sequence[Cell]]) -> bool:
     figures = [cell for line in lines for cell in line if isinstance(cell, Score)]
     return any(0 < figure.starts < FEW_STARTS for figure in figures)
 
