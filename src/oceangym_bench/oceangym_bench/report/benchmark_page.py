@@ -117,7 +117,9 @@ def _systems(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
                 'counted': states[State.COUNTED],
                 'unscored': states[State.UNSCORED],
                 'partial': states[State.PARTIAL],
-                'endings': ', '.join(f'{count} {ending}' for ending, count in endings.most_common()),
+                'endings': ', '.join(
+                    f'{count} {ending}' for ending, count in endings.most_common()
+                ),
                 'invalid': sum(row.invalid_replies for row in mine),
                 'collisions': sum(row.collisions or 0 for row in mine),
                 'tokens': sum(row.tokens for row in mine),
@@ -135,7 +137,12 @@ def _heat_maps(directory: Path, rows: Sequence[EpisodeRow]) -> list[dict[str, An
         groups.setdefault(key, []).append(row)
     maps = []
     for (track, profile, backend, duration), members in sorted(groups.items()):
-        named = [track, profile and f'profile {profile}', backend, duration and hours(duration)]
+        named = [
+            track,
+            f'profile {profile}' if profile else '',
+            backend,
+            hours(duration) if duration else '',
+        ]
         for scorer in SCORERS:
             heat = _heat_map(directory, members, scorer)
             maps.append({'title': ', '.join(filter(None, named)), 'scorer': scorer, **heat})
@@ -144,7 +151,8 @@ def _heat_maps(directory: Path, rows: Sequence[EpisodeRow]) -> list[dict[str, An
 
 def _heat_map(directory: Path, rows: Sequence[EpisodeRow], scorer: str) -> dict[str, Any]:
     columns = sorted(
-        {(row.water, row.task) for row in rows}, key=lambda c: (water_order(c[0]), task_order(c[1]))
+        {(row.water, row.task) for row in rows},
+        key=lambda c: (water_order(c[0]), task_order(c[1])),
     )
     lines = []
     for system, label in labels_of(row.system for row in rows).items():

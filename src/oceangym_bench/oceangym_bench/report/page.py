@@ -106,10 +106,14 @@ def render_page(template: str, *, script: str, **values: Any) -> str:
     code = (TEMPLATES / script).read_text(encoding='utf-8')
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     style = (TEMPLATES / 'page.css').read_text(encoding='utf-8')
-    return _environment().get_template(template).render(
-        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'",
-        script=Markup(code),
-        style=Markup(style),
-        **values,
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+            f"script-src 'sha256-{digest}'",
+            script=Markup(code),
+            style=Markup(style),
+            **values,
+        )
     )

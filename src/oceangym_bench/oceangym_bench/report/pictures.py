@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping
+import contextlib
 from dataclasses import dataclass
 import hashlib
+import io
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from oceangym_core.bag import read_messages
 from oceangym_core.contract import DIRECTIONS
@@ -24,28 +26,16 @@ _QUALITY = 72
 # Stamps of one observation agree to the nanosecond; this only absorbs their conversion [ns].
 _SAME_INSTANT_NS = 1_000_000
 
-Image = NDArray[Any]
 
-
-def decode(data: bytes) -> Image | None:
-    """Return an encoded picture as an array, None if it is none."""
-    if not data:
-        return None
-    try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error:
-        return None
-    return None if image is None else np.asarray(image)
-
-
-def thumbnail(image: Image, width: int) -> bytes:
-    """Return a picture (H, W) or (H, W, 3) BGR as a JPEG of at most this width."""
-    height, own = image.shape[:2]
-    scale = min(1.0, width / own)
-    size = (max(1, round(own * scale)), max(1, round(height * scale)))
-    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-    _, data = cv2.imencode('.jpg', small, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
-    return bytes(data)
+def thumbnail(picture: Image.Image, width: int) -> bytes:
+    """Return a picture as a JPEG of at most this width."""
+    small = picture if picture.mode in ('L', 'RGB') else picture.convert('RGB')
+    if small.width > width:
+        height = max(1, round(small.height * width / small.width))
+        small = small.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=2.0)
+    stream = io.BytesIO()
+    small.save(stream, 'JPEG', quality=_QUALITY)
+    return stream.getvalue()
 
 
 def data_url(data: bytes, media_type: str = 'image/jpeg') -> str:
@@ -57,28 +47,50 @@ class Album:
     """The pictures of a page: each content once, small enough together."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, bytes] = {}
-        self._key_of: dict[str, str] = {}
+        self._kept: list[bytes] = []
+        self._key_of: dict[bytes, str] = {}
 
-    def add(self, image: Image) -> str:
-        """Keep a picture and return its key."""
-        digest = hashlib.sha256(f'{image.shape}'.encode() + image.tobytes()).hexdigest()
-        if digest not in self._key_of:
-            key = f'p{len(self._kept)}'
-            self._key_of[digest] = key
-            # Kept at the largest size that is ever shown; a whole episode at 512 px is 600 MB.
-            self._kept[key] = thumbnail(image, WIDTHS[0])
-        return self._key_of[digest]
+    def add_file(self, data: bytes) -> str | None:
+        """Keep an encoded picture and return its key; None if it is no picture."""
+        digest = hashlib.sha256(data).digest()
+        if digest in self._key_of:
+            return self._key_of[digest]
+        try:
+            with Image.open(io.BytesIO(data)) as picture:
+                # A JPEG is decoded no larger than is needed.
+                picture.draft(picture.mode, (WIDTHS[0], WIDTHS[0]))
+                return self._keep(digest, picture)
+        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+            return None
+
+    def add_grey(self, rows: NDArray[np.uint8]) -> str:
+        """Keep a grey picture (H, W) and return its key."""
+        digest = hashlib.sha256(f'{rows.shape}'.encode() + rows.tobytes()).digest()
+        if digest in self._key_of:
+            return self._key_of[digest]
+        return self._keep(digest, Image.fromarray(rows))
+
+    def _keep(self, digest: bytes, picture: Image.Image) -> str:
+        # Kept at the largest size that is ever shown; a whole episode at 512 px is 600 MB.
+        data = thumbnail(picture, WIDTHS[0])
+        key = f'p{len(self._kept)}'
+        self._kept.append(data)
+        self._key_of[digest] = key
+        return key
 
     def urls(self, budget: int = BUDGET) -> dict[str, str]:
         """Return every picture's data URL by its key, as large as the budget allows [bytes]."""
         chosen = self._kept
         for width in WIDTHS[1:]:
-            if sum(len(data) for data in chosen.values()) <= budget:
+            if sum(len(data) for data in chosen) <= budget:
                 break
-            images = {key: decode(data) for key, data in self._kept.items()}
-            chosen = {k: thumbnail(i, width) for k, i in images.items() if i is not None}
-        return {key: data_url(data) for key, data in chosen.items()}
+            chosen = [_smaller(data, width) for data in self._kept]
+        return {f'p{number}': data_url(data) for number, data in enumerate(chosen)}
+
+
+def _smaller(data: bytes, width: int) -> bytes:
+    with Image.open(io.BytesIO(data)) as picture:
+        return thumbnail(picture, width)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +152,9 @@ def read_bag_views(
                 index = _nearest(at, _stamp_ns(message))
                 if index is None or views[topic] in known.get(index, ()):
                     continue
-                image = _image_of(message)
-                if image is not None:
-                    found.setdefault(index, {})[views[topic]] = album.add(image)
+                key = _keep_image(message, album)
+                if key is not None:
+                    found.setdefault(index, {})[views[topic]] = key
     except OceanGymError as error:
         return BagViews(pictures=found, problem=str(error))
     problem = '' if found else 'the bag holds no images'
@@ -174,24 +186,23 @@ def _sonar_geometry(message: Any) -> dict[str, float]:
     }
 
 
-def _image_of(message: Any) -> Image | None:
-    """Return a CompressedImage or a mono8 Image as an array."""
+def _keep_image(message: Any, album: Album) -> str | None:
+    """Put a CompressedImage or a mono8 Image into the album and return its key."""
+    data = np.asarray(message.data, np.uint8)
     if hasattr(message, 'format'):
-        return decode(bytes(message.data))
-    if message.encoding != 'mono8':
+        return album.add_file(data.tobytes())
+    if message.encoding != 'mono8' or data.size != message.height * message.step:
         return None
-    rows = np.asarray(message.data, np.uint8).reshape(message.height, message.step)
-    return rows[:, : message.width]
+    rows = data.reshape(message.height, message.step)[:, : message.width]
+    return album.add_grey(np.ascontiguousarray(rows))
 
 
 def read_picture_files(paths: Iterable[tuple[str, Path]], album: Album) -> dict[str, str]:
     """Return the keys of picture files that are there and readable, by their given names."""
     keys = {}
     for name, path in paths:
-        try:
-            image = decode(path.read_bytes())
-        except OSError:
-            continue
-        if image is not None:
-            keys[name] = album.add(image)
+        with contextlib.suppress(OSError):
+            key = album.add_file(path.read_bytes())
+            if key is not None:
+                keys[name] = key
     return keys

@@ -128,7 +128,9 @@ def scaling_plot(table: Table) -> Plot | None:
 def condition_plot(table: Table) -> Plot | None:
     """Return the scores of a table with a column a condition; None where it has fewer than two."""
     columns = [
-        i for i in range(len(table.columns)) if any(isinstance(row[i], Score) for row in table.rows)
+        i
+        for i in range(len(table.columns))
+        if any(isinstance(row[i], Score) for row in table.rows)
     ]
     if len(columns) < 2:
         return None
@@ -163,7 +165,9 @@ def interval_plot(table: Table) -> Plot | None:
             ends = (
                 (None, None)
                 if cell.interval is None
-                else tuple(_LABEL_WIDTH + v / 100 * span for v in (cell.interval.low, cell.interval.high))
+                else tuple(
+                    _LABEL_WIDTH + v / 100 * span for v in (cell.interval.low, cell.interval.high)
+                )
             )
             spots = (
                 Spot(

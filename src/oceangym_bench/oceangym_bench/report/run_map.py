@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 import math
 from typing import Any
 
@@ -186,7 +187,7 @@ def _pieces(path: Array) -> list[dict[str, str]]:
             'd': svg(path[a : b + 1, 1:3]),
             'colour': ramp(float((path[a, 0] + path[b, 0]) / 2 - path[0, 0]) / last),
         }
-        for a, b in zip(cuts[:-1], cuts[1:], strict=True)
+        for a, b in pairwise(cuts)
     ]
 
 

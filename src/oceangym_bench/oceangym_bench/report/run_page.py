@@ -11,13 +11,8 @@ from oceangym_bench.report.pictures import Album, read_bag_views
 from oceangym_bench.report.run_map import run_map
 from oceangym_bench.report.run_record import mapping, read_run, RunRecord
 from oceangym_bench.report.run_series import series, track
-from oceangym_bench.report.run_steps import (
-    numbered_reports,
-    sent_pictures,
-    step_entries,
-    TextPool,
-    views_sent,
-)
+from oceangym_bench.report.run_steps import numbered_reports, step_entries
+from oceangym_bench.report.run_trace import sent_pictures, TextPool, views_sent
 from oceangym_bench.report.surroundings import find_world
 from oceangym_core.scoring.funnel import STAGES
 from oceangym_core.scoring.results import FULL_SCORE_M, NO_SCORE_M
@@ -51,7 +46,7 @@ VERDICTS = {
 SCORER_NAMES = {
     'verified': 'Verified: true finds only, less for false ones',
     'paper': 'Paper: eq. 7, reports taken at their word',
-    'compat': "Compat: the released evaluator, quirks included",
+    'compat': 'Compat: the released evaluator, quirks included',
 }
 
 
@@ -169,12 +164,8 @@ def _in_brackets(value: Any) -> str:
 def _totals(record: RunRecord, steps: list[dict[str, Any]]) -> dict[str, Any]:
     decisions = [step['decision'] for step in steps if step['decision'] is not None]
     latencies = sorted(d['latency'] for d in decisions if d['latency'] is not None)
-    calls = [call for step in steps for call in step.get('trace', {}).get('calls', [])]
-    retries = sum(
-        int(mapping(mapping(call).get('reply')).get('retries') or 0)
-        for line in record.trace.values()
-        for call in line.get('calls') or []
-    )
+    calls = [call for step in record.trace.values() for call in step.calls]
+    retries = sum(call.reply.retries for call in calls if call.reply is not None)
     return {
         'decisions': len(decisions),
         'calls': len(calls) if record.trace else None,

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from oceangym_agent.trace import read_trace, TRACE_FILE, TraceStep
 from oceangym_core.episode import Episode
 from oceangym_core.errors import OceanGymError
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring.score import score_episode
 from oceangym_core.text_files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
-
-TRACE = 'trace.jsonl'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,7 @@ class RunRecord:
     run: Mapping[str, Any]
     lines: Mapping[int, Mapping[str, Any]]
     end: Mapping[str, Any]
-    trace: Mapping[int, Mapping[str, Any]]
+    trace: Mapping[int, TraceStep]
     notes: tuple[str, ...]
 
     def decision_on(self, index: int) -> Mapping[str, Any] | None:
@@ -86,7 +85,7 @@ def read_run(directory: Path) -> RunRecord:
         run=mapping(read_yaml(directory / 'run.yaml')),
         lines=lines,
         end=end,
-        trace=_trace(directory / TRACE, notes),
+        trace=_trace(directory, notes),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -107,15 +106,13 @@ def _score(directory: Path, episode: Episode, notes: list[str]) -> Mapping[str, 
     return score_episode(episode)
 
 
-def _trace(path: Path, notes: list[str]) -> Mapping[int, Mapping[str, Any]]:
-    if not path.is_file():
+def _trace(directory: Path, notes: list[str]) -> Mapping[int, TraceStep]:
+    if not (directory / TRACE_FILE).is_file():
         return {}
     try:
-        return {
-            line['index']: line for line in _json_lines(path) if isinstance(line.get('index'), int)
-        }
+        return {step.index: step for step in read_trace(directory)}
     except OceanGymError as error:
-        notes.append(str(error))
+        notes.append(f'What was said to the model is not shown: {error}')
         return {}
 
 

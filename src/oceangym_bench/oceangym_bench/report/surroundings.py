@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+import contextlib
 from dataclasses import dataclass
 import os
 from pathlib import Path
+import re
 
 import cv2
 import numpy as np
 
 from oceangym_core.episode import RunInfo
 from oceangym_core.errors import OceanGymError
-from oceangym_core.footprints import footprint_boxes
 from oceangym_core.footprint import OrientedBox
+from oceangym_core.footprints import footprint_boxes
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.provenance import world_sha256
 from oceangym_core.signed_distance import build_distance_field, nearest_obstacle
 from oceangym_core.world import Anchor, Instance, load_world, World, world_path
+from oceangym_sim.safety_monitor import VEGETATION
 
-VEGETATION = 'vegetation'
+_NAME = re.compile(r'[\w-]{1,64}')
 _CORNERS = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, 8).T
 
 
@@ -41,16 +44,8 @@ def find_world(info: RunInfo) -> Surroundings:
 
     Tried are the shipped world of its name and the worlds that were generated on this machine.
     """
-    candidates: list[Path] = []
-    try:
-        candidates.append(world_path(info.world_name))
-    except OceanGymError:
-        pass  # A world of the user's own: it may be among the generated ones.
-    cache = Path(os.environ.get('XDG_CACHE_HOME') or '~/.cache').expanduser()
-    name = f'{info.world_name}_seed{info.world_seed}_*/worlds/*/*.sdf'
-    candidates += sorted((cache / 'oceangym' / 'worlds').glob(name))
     nearest: World | None = None
-    for path in candidates:
+    for path in _candidates(info):
         try:
             world = load_world(path)
             if world_sha256(world) == info.world_sha256:
@@ -71,6 +66,18 @@ def find_world(info: RunInfo) -> Surroundings:
         note=f'The world flown ({wanted}) is not on this machine: the map has no seabed, and '
         'altitude and stand-off are not shown.',
     )
+
+
+def _candidates(info: RunInfo) -> list[Path]:
+    if not _NAME.fullmatch(info.world_name):
+        return []
+    found: list[Path] = []
+    # A world of the user's own is not shipped, but may be among the generated ones.
+    with contextlib.suppress(OceanGymError):
+        found.append(world_path(info.world_name))
+    cache = Path(os.environ.get('XDG_CACHE_HOME') or '~/.cache').expanduser()
+    pattern = f'{info.world_name}_seed{info.world_seed}_*/worlds/*/*.sdf'
+    return found + sorted((cache / 'oceangym' / 'worlds').glob(pattern))
 
 
 def plan_outline(box: OrientedBox) -> Array:
@@ -121,4 +128,4 @@ def obstacle_distances(world: World, targets: Iterable[str], positions: Array) -
         return instance.name not in own and instance.model.prop.prop_class != VEGETATION
 
     arrays = build_distance_field(world, select=counts).arrays
-    return np.array([nearest_obstacle(*map(float, p), arrays)[0] for p in positions])
+    return np.array([nearest_obstacle(x, y, z, arrays)[0] for x, y, z in positions.tolist()])

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from oceangym_core.geometry import Array
 from oceangym_core.world import Heightfield
@@ -64,10 +63,8 @@ def relief_jpeg(field: Heightfield) -> bytes:
 
 def contours(field: Heightfield, interval: float = 10.0) -> tuple[Contour, ...]:
     """Return the depth contours at whole multiples of an interval [m]."""
-    smooth = cv2.GaussianBlur(field.height.astype(np.float32), (0, 0), 2.0)
-    levels = np.arange(
-        np.ceil(smooth.min() / interval), np.floor(smooth.max() / interval) + 1
-    )
+    smooth = np.asarray(cv2.GaussianBlur(field.height, (0, 0), 2.0), dtype=float)
+    levels = np.arange(np.ceil(smooth.min() / interval), np.floor(smooth.max() / interval) + 1)
     found = []
     for level in levels * interval:
         for line in _lines(smooth, float(level)):
@@ -77,7 +74,7 @@ def contours(field: Heightfield, interval: float = 10.0) -> tuple[Contour, ...]:
     return tuple(found)
 
 
-def _lines(height: NDArray[np.float32], level: float) -> list[Array]:
+def _lines(height: Array, level: float) -> list[Array]:
     """Return the polylines of one level by marching squares, in grid units (column, row).
 
     Crossings are named by the grid edge that they lie on, so that segments of neighbouring cells
@@ -129,7 +126,7 @@ _SEGMENTS: dict[int, tuple[tuple[int, int], ...]] = {
 }
 
 
-def _crossing(height: NDArray[np.float32], level: float, edge: int) -> tuple[float, float]:
+def _crossing(height: Array, level: float, edge: int) -> tuple[float, float]:
     """Return where a level crosses a grid edge (column, row)."""
     node, along_column = divmod(edge, 2)
     j, i = divmod(node, height.shape[1])

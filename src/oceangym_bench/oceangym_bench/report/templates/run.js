@@ -341,16 +341,36 @@
   };
   const block = (title, content, more = '') => el('section', {}, el('h3', {}, title), el('pre', { tabindex: '0' }, content), more);
 
-  const callNode = (call, k) => {
+  // A re-ask repeats the whole prompt: only what is new in it is shown.
+  const repeated = (call, before) => {
+    if (!before) return 0;
+    let k = 0;
+    while (k < call.parts.length && JSON.stringify(call.parts[k]) === JSON.stringify(before.parts[k])) k += 1;
+    return k;
+  };
+  const callNode = (call, k, calls) => {
     const node = el('div', { class: 'call' }, el('h3', {}, `Call ${k + 1}: ${call.purpose}`));
+    const skipped = repeated(call, calls[k - 1]);
+    if (skipped) node.append(el('p', { class: 'facts-line' }, `begins as call ${k}: ${skipped} of its ${calls[k - 1].parts.length} parts`));
+    const parts = call.parts.slice(skipped);
     let role = null;
     let gallery = null;
-    for (const part of call.parts) {
+    let label = '';
+    parts.forEach((part, n) => {
       if (part.role !== role) { node.append(el('p', { class: 'role' }, part.role)); role = part.role; gallery = null; }
-      if ('text' in part) { node.append(el('pre', { tabindex: '0' }, text(part.text))); gallery = null; continue; }
+      if ('text' in part) {
+        const words = text(part.text);
+        // A short text before a picture is its label.
+        if (words.length <= 120 && parts[n + 1] && 'image' in parts[n + 1]) { label = words; return; }
+        node.append(el('pre', { tabindex: '0' }, words));
+        gallery = null;
+        return;
+      }
       if (!gallery) { gallery = el('div', { class: 'sent' }); node.append(gallery); }
-      gallery.append(el('figure', {}, part.image ? el('img', { src: data.pictures[part.image], alt: text(part.name) }) : el('em', {}, 'picture missing'), el('figcaption', {}, text(part.name))));
-    }
+      const picture = part.image ? el('img', { src: data.pictures[part.image], alt: text(part.name) }) : el('em', {}, 'picture missing');
+      gallery.append(el('figure', {}, picture, el('figcaption', {}, label, label ? el('br') : '', el('small', {}, text(part.name)))));
+      label = '';
+    });
     if (call.reply) {
       node.append(el('p', { class: 'role' }, 'reply'), el('pre', { tabindex: '0' }, text(call.reply.text) || '(empty)'), el('p', { class: 'facts-line' }, text(call.reply.facts)));
     }
