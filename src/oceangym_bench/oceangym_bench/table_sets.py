@@ -102,11 +102,11 @@ def _renamed(table: Table, tail: str, after: str) -> Table:
     )
 
 
-_FORMATS: dict[str, tuple[str, Callable[[Table], str]]] = {
-    'markdown': ('md', Table.markdown),
-    'csv': ('csv', Table.csv),
-    'json': ('json', Table.json),
-    'latex': ('tex', Table.latex),
+_FORMATS: dict[str, Callable[[Table], str]] = {
+    'md': Table.markdown,
+    'csv': Table.csv,
+    'json': Table.json,
+    'tex': Table.latex,
 }
 
 
@@ -122,7 +122,7 @@ def write_tables(directory: Path, tables: Iterable[Table]) -> tuple[Path, ...]:
         raise OceanGymError(f'cannot make {directory}: {error.strerror}') from error
     paths = []
     for table in tables:
-        for ending, render in _FORMATS.values():
+        for ending, render in _FORMATS.items():
             path = directory / f'{table.name}.{ending}'
             write_atomic(path, render(table))
             paths.append(path)
