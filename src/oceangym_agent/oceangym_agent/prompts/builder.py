@@ -37,7 +37,7 @@ from oceangym_core.observation import NavigationState, Observation
 
 # Of a reply that could not be understood, as it is shown to the model again.
 REPLY_CHARACTERS = 2000
-ERROR_CHARACTERS = 1000
+ERROR_CHARACTERS = 3000
 PERCEPTION_CHARACTERS = 6000
 # Side of a sheet of views over that of one image.
 SHEET_SCALE = 2
@@ -141,7 +141,7 @@ class PromptBuilder:
         if settings.needs_coverage and view.coverage is None:
             raise ValueError('the settings need a coverage map in every step view')
         images: dict[str, _Picture] = {}
-        looking = call != 'act'
+        looking = call != 'act' and settings.max_images != 0
         context: dict[str, Any] = {
             'call': call,
             'loop': settings.loop.value,
@@ -335,13 +335,13 @@ class PromptBuilder:
         settings = self.settings
         if settings.max_images is None:
             return
-        least = (
-            1
-            + (self._reference is not None)
-            + settings.memory_images
+        asked_for = (
+            settings.memory_images
             + (settings.sonar is SonarInput.FAN)
             + (settings.coverage is CoverageInput.IMAGE)
         )
+        # A model that takes no images at all goes by the words.
+        least = asked_for + (1 + (self._reference is not None)) * (settings.max_images > 0)
         if least > settings.max_images:
             raise OceanGymError(
                 f'the prompt needs {least} images even with all views on one sheet, and the model '

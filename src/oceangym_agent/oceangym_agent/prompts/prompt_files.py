@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 import traceback
 from typing import Annotated, Any
@@ -92,6 +93,11 @@ class PromptSet:
         """Of the wording."""
         return self.info.version
 
+    @cached_property
+    def _environment(self) -> jinja2.Environment:
+        # Compiled templates are kept in it.
+        return _environment(self.templates)
+
     def provenance(self) -> dict[str, Any]:
         """Return what ``run.yaml`` says about the prompt."""
         return {'name': self.name, 'version': self.version, 'sha256': self.sha256}
@@ -106,10 +112,9 @@ class PromptSet:
         Raises:
             OceanGymError: A variable is missing or the template fails; names file and variable.
         """
-        environment = _environment(self.templates)
         file = template + SUFFIX
         try:
-            return environment.get_template(file).render(context).strip() + '\n'
+            return self._environment.get_template(file).render(context).strip() + '\n'
         except jinja2.TemplateError as error:
             raise _template_error(self.directory, file, error) from error
         except (ArithmeticError, AttributeError, LookupError, RecursionError) as error:
@@ -196,7 +201,10 @@ def _read(directory: Path) -> PromptSet:
 
 def _environment(templates: Mapping[str, str]) -> jinja2.Environment:
     return ImmutableSandboxedEnvironment(
-        loader=jinja2.DictLoader(dict(templates)),
+        # With file names, so that the frames of an error tell which part it comes from.
+        loader=jinja2.FunctionLoader(
+            lambda name: (templates[name], name, None) if name in templates else None
+        ),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -233,16 +241,15 @@ def _template_error(directory: Path, file: str, error: BaseException) -> OceanGy
     place = file
     line = getattr(error, 'lineno', None)
     if isinstance(error, jinja2.TemplateSyntaxError):
-        place = error.name or file
+        place = error.name if error.name and error.name.endswith(SUFFIX) else file
     else:
         for frame in traceback.extract_tb(error.__traceback__):
             # Jinja names the frames of compiled templates after their files.
-            name = Path(frame.filename).name
-            if frame.filename == '<template>' or name.endswith(SUFFIX):
-                place, line = (file if frame.filename == '<template>' else name), frame.lineno
+            if frame.filename.endswith(SUFFIX):
+                place, line = Path(frame.filename).name, frame.lineno
     where = f'{directory / place}' + (f', line {line}' if line else '')
     if isinstance(error, jinja2.UndefinedError):
         return OceanGymError(
             f'{where}: variable {error.message}; README.md of config/prompts lists what there is'
         )
-    return OceanGymError(f'{where}: {type(error).__name__}: {str(error)[:300]}')
+    return OceanGymError(f'{where}: {type(error).__name__}: {" ".join(str(error).split())[:300]}')

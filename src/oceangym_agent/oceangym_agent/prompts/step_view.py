@@ -58,7 +58,8 @@ class PromptSettings:
         image_size: Longest side of an image as sent [px].
         image_format: Of the files.
         camera_fov_deg: Horizontal field of view of the cameras [deg].
-        max_images: Most images in one request; the views are joined into sheets to keep to it.
+        max_images: Most images in one request, None for no limit; the views are joined into sheets to
+            keep to it, and with 0 there are none.
         memory_tokens: Budget of the memory's text.
         memory_images: Of how many last steps the views are shown again, a sheet a step.
         coverage: How the visited area is told.
