@@ -358,7 +358,7 @@ def test_replies_come_in_markers_where_the_prompt_asks_for_them() -> None:
 
 def test_views_are_described_where_the_prompt_asks_for_that() -> None:
     text = str(patrol(prompt(3, style='describe'), 0))
-    assert 'front: open water' in text
+    assert 'front: not looked at' in text
     assert '{' not in text
 
 

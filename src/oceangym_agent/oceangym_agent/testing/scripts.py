@@ -22,6 +22,8 @@ STRIDE_M = 20.0
 RIGHT_ANGLE_DEG = 90.0
 LOOKOUT_REPORT_STEPS = (5, 29)
 REPORT_RANGE_M = 10.0
+# What a script says of every view: it has looked at none.
+UNSEEN = 'not looked at (scripted reply)'
 
 # One lane out, over, one lane back, over: 14 decisions.
 _LANE = (Action.FORWARD,) * 4
@@ -183,13 +185,9 @@ def _ahead(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _environment(step: int) -> dict[str, str]:
-    return dict.fromkeys(DIRECTIONS, f'open water (scripted, step {step})')
-
-
 def _description(reading: Reading) -> str:
-    lines = [f'{d}: {seen}' for d, seen in _environment(reading.step).items()]
-    return '\n'.join(['The views show no structure that stands out.', *lines])
+    sides = '\n'.join(f'{d}: {UNSEEN}' for d in DIRECTIONS)
+    return f'Step {reading.step}: a script answers in place of a model.\n{sides}'
 
 
 def _say(reading: Reading, plan: Plan) -> str:
@@ -197,7 +195,7 @@ def _say(reading: Reading, plan: Plan) -> str:
         return _marked(reading, plan)
     return json.dumps(
         {
-            'environment': _environment(reading.step),
+            'environment': dict.fromkeys(DIRECTIONS, UNSEEN),
             'special_objects': [],
             'finds': list(plan.finds),
             'action': plan.action.value,
@@ -217,7 +215,7 @@ def _marked(reading: Reading, plan: Plan) -> str:
             f'distance {find["range_m"] or REPORT_RANGE_M:g} m $$'
         )
     else:
-        seen = ' '.join(f'{d.capitalize()}: {s}.' for d, s in _environment(reading.step).items())
+        seen = ' '.join(f'{d.capitalize()}: {UNSEEN}.' for d in DIRECTIONS)
         block = f'## {seen} ##'
     unit = ' m' if plan.action in TRANSLATIONS else ' deg' if plan.action in ROTATIONS else ''
     size = f' {plan.magnitude:g}{unit}' if unit else ''
