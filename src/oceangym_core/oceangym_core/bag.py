@@ -235,6 +235,22 @@ def read_messages(
         raise OceanGymError(f'{directory}: not a readable bag: {error}') from error
 
 
+def read_unclosed(directory: Path, topics: Sequence[str]) -> Iterator[tuple[str, int, object]]:
+    """Yield (topic, time [ns], deserialized message) of a bag that is not closed, as far as it goes.
+
+    The bag stays as it is: its recorder may still be at work. In the order in which they were written.
+    """
+    store = typestore()
+    wanted = set(topics)
+    for schema, channel, message in _readable(next(iter(directory.glob('*.mcap')), None)):
+        if channel.topic in wanted:
+            yield (
+                channel.topic,
+                message.log_time,
+                store.deserialize_cdr(message.data, schema.name),
+            )
+
+
 def stamp_in_cdr(type_name: str, data: bytes) -> int | None:
     """Return the time [ns] that a serialized message carries; None where its type has none.
 

@@ -123,4 +123,6 @@ def write_memory(path: Path, entries: Iterable[MemoryEntry]) -> None:
         }
         for entry in entries
     ]
-    write_atomic(path, json.dumps(content, indent=2, ensure_ascii=False) + '\n')
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    # Lone surrogates, which a model's reply may hold, have no UTF-8 form.
+    write_atomic(path, text.encode('utf-8', 'replace').decode('utf-8') + '\n')

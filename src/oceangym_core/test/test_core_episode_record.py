@@ -99,6 +99,12 @@ def test_memory_files_have_oceangym_s_form(tmp_path: Path) -> None:
     assert find['location'] == [90.0, 0.0, -50.0] and 'OIL PIPELINE' in find['target_info'][0]
 
 
+def test_a_description_without_utf8_form_is_remembered(tmp_path: Path) -> None:
+    path = tmp_path / 'memory.json'
+    write_memory(path, [MemoryEntry(target_info=('pipe \udc80 ahead',))])
+    assert read_memory(path)[0].target_info == ('pipe ? ahead',)
+
+
 def test_memory_holds_what_the_agent_was_told_not_the_truth(tmp_path: Path) -> None:
     shift = FrameShift(1000.0, -500.0, 1.0)
     write_episode(legs(), info(shift=shift), directory=tmp_path)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from oceangym_core.bag import read_messages
+from oceangym_core.bag import read_messages, read_unclosed
 from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
 
@@ -130,11 +130,8 @@ def read_bag_views(
     """
     if not directory.is_dir():
         return BagViews(pictures={}, problem='this run has no bag')
-    if not (directory / 'metadata.yaml').is_file():
-        return BagViews(
-            pictures={},
-            problem='the bag was not closed (the recorder was killed or is still at work)',
-        )
+    closed = (directory / 'metadata.yaml').is_file()
+    read = read_messages if closed else read_unclosed
     root = f'/{namespace.strip("/")}'
     views = {f'{root}/camera/{d}/image_raw/compressed': f'camera_{d}' for d in DIRECTIONS}
     views |= {f'{root}/sonar/{d}/fan': f'sonar_{d}' for d in DIRECTIONS}
@@ -143,7 +140,7 @@ def read_bag_views(
     found: dict[int, dict[str, str]] = {}
     geometry: dict[str, float] = {}
     try:
-        for topic, _, message in read_messages(directory, (*views, camera_info, sonar_info)):
+        for topic, _, message in read(directory, (*views, camera_info, sonar_info)):
             if topic == camera_info:
                 geometry.setdefault('camera_fov', _camera_fov(message))
             elif topic == sonar_info:
@@ -157,7 +154,10 @@ def read_bag_views(
                     found.setdefault(index, {})[views[topic]] = key
     except OceanGymError as error:
         return BagViews(pictures=found, problem=str(error))
-    problem = '' if found else 'the bag holds no images'
+    if not closed:
+        problem = 'the bag was not closed: its recorder was killed or is still at work'
+    else:
+        problem = '' if found else 'the bag holds no images'
     return BagViews(pictures=found, problem=problem, **geometry)
 
 

@@ -188,12 +188,14 @@ def _provenance(record: RunRecord) -> list[tuple[str, list[tuple[str, Any]]]]:
         'task': info.task.get('sha256'),
         **mapping(benchmark.get('hashes')),
     }
-    memory = info.options.get('memory_from')
     groups: list[tuple[str, Mapping[str, Any]]] = [
         ('Options', info.options),
         ('Benchmark', {k: v for k, v in benchmark.items() if k != 'hashes'}),
         ('Digests (SHA-256)', {k: v for k, v in hashes.items() if v}),
-        ('Memory transferred', {'from': memory} if memory else {}),
+        (
+            'Memory of earlier runs',
+            {f'{n}': source for n, source in enumerate(info.experience, 1)},
+        ),
         ('Frame of the agent in map', mapping(run.get('shift'))),
         ('Source', info.git),
         ('Versions', info.versions),
