@@ -78,7 +78,9 @@ class Reading:
 
 def read(body: Mapping[str, Any]) -> Reading:
     """Return what a request's prompt says; the last mention of a value counts."""
-    texts, _ = contents(body)
+    # What the model itself said before is no part of what it is told.
+    told = [m for m in body['messages'] if isinstance(m, dict) and m.get('role') != 'assistant']
+    texts, _ = contents({'messages': told})
     text = '\n'.join(texts)
     position = _last(_POSITION, text)
     heading = _last(_HEADING, text)

@@ -1,0 +1,157 @@
+"""Scripted models against the prompts and the parser that they meet in a run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from oceangym_agent.agent import GoalView, StatusView
+from oceangym_agent.chat import ChatRequest
+from oceangym_agent.memory import CoverageMap, Memory
+from oceangym_agent.models.client import make_model
+from oceangym_agent.models.presets import load_preset
+from oceangym_agent.models.wire import request_body
+from oceangym_agent.prompts import (
+    load_prompt,
+    Loop,
+    prompt_names,
+    PromptBuilder,
+    PromptSettings,
+    StepView,
+)
+from oceangym_agent.replies import format_instructions, parse_reply, reply_schema, ReplyStyle
+from oceangym_agent.testing.prompt_reading import read
+from oceangym_agent.testing.scripts import script, script_names
+from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.geometry import Pose, quaternion_from_euler
+from oceangym_core.observation import NavigationState, Observation
+
+GOAL = GoalView(
+    task_id='search_ship',
+    instruction='Find the ship.',
+    target_label='SUNKEN SHIP',
+    target_description='A wreck.',
+    reference_image=None,
+    bounds=((-200.0, -400.0), (650.0, -400.0), (650.0, 250.0), (-200.0, 250.0)),
+    z_min=-100.0,
+    z_max=5.0,
+    t_max=1800.0,
+    t_interval=30.0,
+    target_count=2,
+)
+PRESET = load_preset('scripted_patrol')
+
+
+def step_view(index: int) -> StepView:
+    navigation = NavigationState(
+        stamp=30.0 * index,
+        pose=Pose.of(
+            (144.0, -114.0, -63.0), quaternion_from_euler(0.0, 0.0, math.radians(-135.0))
+        ),
+        linear_velocity=(0.0, 0.0, 0.0),
+        angular_velocity=(0.0, 0.0, 0.0),
+        position_sigma=(0.0, 0.0, 0.0),
+        depth=63.0,
+        altitude=12.5,
+        battery=1.0,
+    )
+    cameras = {d: np.full((64, 64, 3), 40, np.uint8) for d in DIRECTIONS}
+    return StepView(
+        index=index,
+        observation=Observation(
+            index=index, stamp=30.0 * index, navigation=navigation, cameras=cameras
+        ),
+        status=StatusView(elapsed=30.0 * index, remaining=1800.0 - 30.0 * index),
+        memory=Memory(),
+        coverage=CoverageMap(GOAL.bounds),
+    )
+
+
+def builder(prompt: str, style: ReplyStyle, loop: Loop = Loop.SINGLE) -> PromptBuilder:
+    settings = PromptSettings(
+        reply_instructions=format_instructions(style),
+        style=style,
+        schema=reply_schema() if style is ReplyStyle.JSON else None,
+        loop=loop,
+        image_size=64,
+    )
+    return PromptBuilder(prompt=load_prompt(prompt), goal=GOAL, settings=settings)
+
+
+def body(request: ChatRequest) -> dict[str, Any]:
+    return request_body(PRESET, request)
+
+
+@pytest.mark.parametrize('style', list(ReplyStyle))
+@pytest.mark.parametrize('prompt', prompt_names())
+def test_shipped_prompts_are_understood(prompt: str, style: ReplyStyle) -> None:
+    reading = read(body(builder(prompt, style).single(step_view(7))))
+    assert reading.step == 7
+    assert reading.position == (144.0, -114.0, -63.0)
+    assert reading.yaw == pytest.approx(math.radians(-135.0))
+    assert reading.altitude == 12.5
+    assert reading.corners == GOAL.bounds
+    assert reading.z_range == (-100.0, 5.0)
+    assert reading.target == 'SUNKEN SHIP'
+    assert reading.markers == (style is ReplyStyle.MARKERS)
+    assert not reading.describe
+
+
+@pytest.mark.parametrize('style', list(ReplyStyle))
+@pytest.mark.parametrize('prompt', prompt_names())
+def test_looking_and_deciding_are_told_apart(prompt: str, style: ReplyStyle) -> None:
+    prompts = builder(prompt, style, Loop.PERCEIVE_ACT)
+    looking = body(prompts.perceive(step_view(3)))
+    assert read(looking).describe
+    seen = script('lookout')(looking, 0)
+    assert isinstance(seen, str)
+    assert 'front:' in seen
+    deciding = body(prompts.act(step_view(3), seen))
+    assert not read(deciding).describe
+    assert read(deciding).step == 3
+    reply = script('lookout')(deciding, 1)
+    assert parse_reply(str(reply), style=style).action is Action.ROTATE_LEFT
+
+
+@pytest.mark.parametrize('name', script_names())
+def test_sixty_replies_are_understood_alike_in_both_styles(name: str) -> None:
+    prompts = {style: builder('concise', style) for style in ReplyStyle}
+    for index in range(60):
+        parsed = {
+            style: parse_reply(
+                str(script(name)(body(prompts[style].single(step_view(index))), 0)), style=style
+            )
+            for style in ReplyStyle
+        }
+        json, markers = parsed[ReplyStyle.JSON], parsed[ReplyStyle.MARKERS]
+        assert json.action is markers.action
+        assert json.action is not Action.STOP
+        assert json.magnitude == markers.magnitude
+        assert [f.label.upper() for f in json.finds] == [f.label.upper() for f in markers.finds]
+        assert bool(json.finds) == (name == 'lookout' and index in (5, 29))
+
+
+def test_a_scripted_preset_answers_a_real_prompt_over_http() -> None:
+    request = builder('oceangym', ReplyStyle.JSON).single(step_view(0))
+    with make_model(load_preset('scripted_lookout')) as model:
+        reply = model.complete(request, deadline_s=30.0)
+        again = model.complete(request, deadline_s=30.0)
+    assert parse_reply(reply.text, style=ReplyStyle.JSON).action is Action.ROTATE_LEFT
+    assert (reply.text, reply.tokens_in, reply.tokens_out) == (
+        again.text,
+        again.tokens_in,
+        again.tokens_out,
+    )
+    assert reply.model == 'scripted_lookout'
+    # Six images at 85 tokens, and several thousand characters of text.
+    assert reply.tokens_in > 6 * 85 + 1000
+
+
+def test_a_question_asked_again_gets_an_answer() -> None:
+    prompts = builder('oceangym', ReplyStyle.JSON)
+    request = prompts.single(step_view(2))
+    again = prompts.reask(request, 'Step: 9 or so', 'There was no command.')
+    assert script('patrol')(body(again), 1) == script('patrol')(body(request), 0)
