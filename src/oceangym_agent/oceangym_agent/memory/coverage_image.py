@@ -42,8 +42,8 @@ def draw_coverage(
     canvas = _Canvas(coverage, size * _OVERSAMPLING)
     canvas.fill_cells(coverage)
     canvas.outline(coverage.bounds)
-    canvas.corners(coverage.bounds)
     canvas.track(coverage.track)
+    canvas.corners(coverage.bounds)
     canvas.vehicle(position, heading)
     canvas.axes()
     canvas.scale_bar()
@@ -102,6 +102,8 @@ class _Canvas:
             x = int(np.clip(at[0] - width / 2, 4, self.side - width - 4))
             away = round(8 * self.unit)
             y = int(at[1]) + (away + height if at[1] > middle[1] else -away)
+            # On paper of its own: it may lie over the area.
+            cv2.rectangle(self.image, (x - 3, y - height - 3), (x + width + 3, y + 5), OUTSIDE, -1)
             self._write(label, (x, y), scale=0.36)
 
     def track(self, places: Sequence[tuple[float, float]]) -> None:
