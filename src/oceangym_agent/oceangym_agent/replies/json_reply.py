@@ -111,6 +111,7 @@ def read_json_reply(text: str) -> ParsedReply | None:
     """
     text = _opened(text)
     candidates: list[_Candidate] = []
+    cut_error: ReplyError | None = None
     actionless: list[JsonObject] = []
     for located in find_objects(text):
         if not isinstance(located.value, JsonObject) or _is_not_meant(text, located.start):
@@ -118,7 +119,15 @@ def read_json_reply(text: str) -> ParsedReply | None:
         replies = list(_replies(located.value, 0))
         if not replies and _REPLY_KEYS & {plain_key(key) for key, _ in located.value.pairs}:
             actionless.append(located.value)
-        candidates += [c for reply in replies if (c := _candidate(reply)) is not None]
+        for reply in replies:
+            try:
+                candidates.append(_candidate(reply))
+            except ReplyError as error:
+                if not reply.cut:
+                    raise
+                cut_error = error
+    if cut_error is not None and all(candidate.cut for candidate in candidates):
+        raise cut_error
     if candidates:
         return _parsed(_chosen(candidates))
     if actionless:
@@ -176,7 +185,7 @@ def _replies(value: JsonValue, depth: int) -> list[JsonObject]:
     return []
 
 
-def _candidate(value: JsonObject) -> _Candidate | None:
+def _candidate(value: JsonObject) -> _Candidate:
     pairs = fields(value)
     named = [item for key, item in value.pairs if plain_key(key) == 'action']
     if not named:

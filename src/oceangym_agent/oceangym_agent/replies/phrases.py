@@ -102,6 +102,7 @@ _SUPPOSED = re.compile(
     r'\b(?:would|could|might|may|maybe|perhaps|possibly|consider(?:ed|ing)?|previous(?:ly)?|last|'
     r'earlier|tempted|wanted|wonder)\b'
 )
+_CAMEL = re.compile(r'(?<=[a-z]{4})(?=[A-Z][a-z])')  # moveForward
 _EDGE = ' \t"\'`*_~.,:;!()[]{}/\\-–—→⬆⬇⬅➡↑↓←•✅✓✔🔼🔽\ufe0f'
 
 
@@ -122,9 +123,15 @@ def is_offered(text: str) -> bool:
 
 def normalised(text: str) -> str:
     """Return a sentence in the form that the patterns expect."""
-    words = text[:MAX_SENTENCE].lower().replace('’', "'").replace('−', '-').replace('_', ' ')
+    words = (
+        _CAMEL.sub(' ', text[:MAX_SENTENCE])
+        .lower()
+        .replace('’', "'")
+        .replace('−', '-')
+        .replace('_', ' ')
+    )
     words = re.sub(r'(?<=[a-z])-(?=[a-z])', ' ', words)
-    return ' '.join(words.split())
+    return ' '.join(words.split()).replace('hundred and ', 'hundred ')
 
 
 def commands_in(sentence: str, *, expected: bool) -> list[Command]:
@@ -220,7 +227,8 @@ def _read_chunk(chunk: str, expected: bool, found: list[Command]) -> bool:
     text = chunk.strip(_EDGE)
     lead = _LEAD.match(text)
     position = lead.end() if lead else 0
-    gerund = expected or _GERUND_LEAD.search(text[:position]) is not None
+    kept_up = _GERUND_LEAD.search(text[:position]) is not None
+    gerund = expected or kept_up
     given: list[Command] = []
     first_is_bare = False
     while position < len(text):
@@ -229,7 +237,9 @@ def _read_chunk(chunk: str, expected: bool, found: list[Command]) -> bool:
             _refuse_stop(text[position:])
             return False
         form, end, middle = match
-        first_is_bare = first_is_bare or (form.bare and not given)
+        first_is_bare = first_is_bare or (
+            not given and (form.bare or (form.gerund and not kept_up))
+        )
         command, position = _with_tail(form, text, end, middle)
         if command is None:
             return False

@@ -69,6 +69,11 @@ _CLOSING_HEADING = re.compile(
     r'options?|allowed|available|possible|candidates?|examples?|previous\w*|history|log|past|earlier|'
     r'memory|instructions?|rules?|commands|actions|alternatives?|considered|steps|plan|don\'?t)\b'
 )
+# What follows such a list after an empty line is no part of it.
+_CHOICE_HEADING = re.compile(
+    r'^(?:the |my |all |some )?(?:(?:available|possible|allowed|valid|candidate) )?'
+    r'(?:options?|commands|actions|choices|moves|candidates?|alternatives?)(?: considered| are)?$'
+)
 _TAKEN_BACK = re.compile(
     r'(?:no(?:pe)?|wait|actually|scratch that|never mind|nevermind|cancel\w*|correction|on second thought'
     r'|hold on|sorry|oops|just kidding)\b(?=\s*(?:$|[,.!—–-])|\s+(?:that|this|the above)\b)'
@@ -113,7 +118,7 @@ def find_command(text: str) -> Command:
         ReplyError: There is none, or there are several.
     """
     text = plain_text(text)
-    whole = _unwrapped(text.strip())
+    whole = _unwrapped(_BULLET.sub('', text.strip()))
     if len(whole) <= MAX_SENTENCE and not re.search(r'[\n:：?？]', whole):
         parts = [sentence for sentence, _ in _sentences(_masked(whole)) if sentence.strip()]
         if len(parts) == 1:
@@ -222,7 +227,8 @@ class _Reader:
         self._plain_error: ReplyError | None = None
         self._magnitudes: list[str] = []
         self._taken_back = False
-        self._closed = False  # below a heading such as "Rejected:"
+        # Below "Options:" 'choice', then 'listed'; below "Example:", "Rejected:" for good 'past'.
+        self._closed = ''
         self._introduced = ''  # 'first' or 'list': below any other heading
         self._expecting = _Label.NONE
 
@@ -262,7 +268,11 @@ class _Reader:
                 self._expecting = _Label.NONE
             if ':' not in low and self._take_labelled(line.text, kind):
                 return
-        barred = self._closed
+        if self._closed == 'listed' and line.after_blank and not line.bullet:
+            self._closed = ''
+        if self._closed == 'choice' and line.bullet:
+            self._closed = 'listed'
+        barred = bool(self._closed)
         if self._introduced:
             inside = line.bullet or self._introduced == 'first'
             barred = barred or inside
@@ -279,9 +289,9 @@ class _Reader:
         self._expecting = kind
         self._introduced = ''
         if kind is not _Label.NONE:
-            self._closed = False
+            self._closed = ''
         elif _CLOSING_HEADING.search(low) or is_reported(low):
-            self._closed = True
+            self._closed = 'choice' if _CHOICE_HEADING.search(low) else 'past'
         elif not line.heading:
             self._introduced = 'first'
 
@@ -339,7 +349,6 @@ class _Reader:
         kind = _label(low)
         if kind is not _Label.NONE:
             if not barred:
-                self._closed = False
                 if payload.strip():
                     self._take_labelled(payload, kind)
             return barred, True

@@ -77,9 +77,10 @@ def _forms(action: Action, verbs: str, direction: str) -> list[Form]:
 
 def _alone(action: Action, verbs: str) -> list[Form]:
     """Return verbs that name an action without a direction, and their gerunds."""
+    tail = rf'(?: (?:{_ADVERB})){{0,2}}{_END}'
     return [
-        Form(action=action, pattern=re.compile(rf'(?:{verbs}){_END}')),
-        Form(action=action, pattern=re.compile(rf'(?:{_gerund(verbs)}){_END}'), gerund=True),
+        Form(action=action, pattern=re.compile(rf'(?:{verbs}){tail}')),
+        Form(action=action, pattern=re.compile(rf'(?:{_gerund(verbs)}){tail}'), gerund=True),
     ]
 
 

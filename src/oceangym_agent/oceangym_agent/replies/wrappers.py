@@ -30,10 +30,14 @@ _COMMAND_TAG = re.compile(
     r'<(action|command|move)>\s*([^<>]{0,300}?)\s*</(?:action|command|move)>', re.IGNORECASE
 )
 _LATEX_BOX = re.compile(
-    r'\$*\s*\\(?:boxed|fbox)\{([^{}\n]{0,200}(?:\{[^{}\n]{0,200}\})?[^{}\n]{0,50})\}\s*\$*'
+    r'\${0,2}[ \t]{0,4}\\(?:boxed|fbox)\{([^{}\n]{0,200}(?:\{[^{}\n]{0,200}\})?[^{}\n]{0,50})\}[ \t]{0,4}\${0,2}'
 )
 _LATEX_TEXT = re.compile(
     r'\\(?:text|textbf|textit|texttt|mathrm|mathbf|emph|mbox)\{([^{}\n]{0,200})\}'
+)
+# A model that goes on with the next turn of the conversation speaks for somebody else.
+_NEXT_TURN = re.compile(
+    r'<\|(?:im_start|start_header_id|start)\|>\s*(?:user|system|tool)|<start_of_turn>\s*user|<\|user\|>'
 )
 _TOKEN = re.compile(r'<\|[^<>|\n]{1,40}\|>')
 _INLINE_TAG = re.compile(
@@ -51,7 +55,7 @@ def answer_of(text: str) -> str:
     text = text.strip()
     if len(text) > MAX_REPLY_CHARS:
         raise ReplyError(_too_long(len(text)))
-    text = _without_thoughts(text).strip()
+    text = _NEXT_TURN.split(_without_thoughts(text), 1)[0].strip()
     if len(text) > MAX_ANSWER_CHARS:
         raise ReplyError(_too_long(len(text)))
     if '&quot;' in text and '"' not in text:
@@ -60,8 +64,8 @@ def answer_of(text: str) -> str:
     text = _without(text, *_UNSAID)
     text = _only_inside(text, *_ANSWER)
     text = _LATEX_TEXT.sub(r'\1', text)
-    text = _LATEX_BOX.sub(r'\nAction: \1\n', text)
-    text = _COMMAND_TAG.sub(r'\nAction: \2\n', text)
+    text = _LATEX_BOX.sub(r'.\nAction: \1.\n', text)
+    text = _COMMAND_TAG.sub(r'.\nAction: \2\n', text)
     text = _INLINE_TAG.sub('', _TOKEN.sub('\n', text))
     text = _TAG.sub('\n', text).strip()
     if not text:
