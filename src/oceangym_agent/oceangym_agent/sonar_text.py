@@ -230,7 +230,7 @@ def describe_sonars(
     pings: Mapping[str, SonarPing],
     geometry: Mapping[str, SonarSpec],
     *,
-    per_direction: int = 3,
+    per_direction: int = 4,
     max_characters: int = 3000,
 ) -> str:
     """Return a few lines on every sonar: the nearest solid return, then what stands out.

@@ -123,7 +123,7 @@ class _Fan:
                 picture, centre, (reach, reach), -90.0, -half_deg, half_deg, RING, 1, cv2.LINE_AA
             )
             x, y = self.pixel(ring, -self.half)
-            self._write(picture, f'{ring:g} m', (x + 4, min(y + 10, self.shape[0] - 6)))
+            self._write(picture, f'{ring:g} m', (x + 4, y + round(14 * self.unit)))
         for angle_deg in _ticks(half_deg):
             azimuth = math.radians(angle_deg)
             start = self.pixel(spec.range_max, azimuth)
@@ -168,7 +168,11 @@ class _Fan:
         return f'{bearing:+d}' if bearing % 180 else f'{abs(bearing)}'
 
     def _write(self, picture: Image, text: str, at: tuple[int, int]) -> None:
-        cv2.putText(picture, text, at, _FONT, 0.38 * self.unit, INK, 1, cv2.LINE_AA)
+        """Write a text, moved into the picture where it would reach beyond it."""
+        (width, height), _ = cv2.getTextSize(text, _FONT, 0.38 * self.unit, 1)
+        x = max(2, min(at[0], self.shape[1] - width - 3))
+        y = max(height + 1, min(at[1], self.shape[0] - 3))
+        cv2.putText(picture, text, (x, y), _FONT, 0.38 * self.unit, INK, 1, cv2.LINE_AA)
 
 
 def _ticks(half_deg: float) -> list[float]:
