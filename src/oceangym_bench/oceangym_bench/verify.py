@@ -70,6 +70,17 @@ class Verdict:
         """Whether no check failed."""
         return all(finding.outcome is not Outcome.FAILED for finding in self.findings)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            'run': str(self.run),
+            'accepted': self.accepted,
+            'findings': [
+                {'check': f.check, 'outcome': f.outcome.value, 'detail': f.detail}
+                for f in self.findings
+            ],
+        }
+
 
 def verify_run(run: Path, hangar: Hangar, *, render: bool = True) -> Verdict:
     """Check a run directory.

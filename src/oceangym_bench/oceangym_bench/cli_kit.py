@@ -1,0 +1,83 @@
+"""What the verbs of the command line share: their parser and their words to people."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+import re
+from typing import NoReturn
+
+from rich.console import Console
+
+from oceangym_bench.benchmark_file import benchmark_names, benchmark_path
+from oceangym_core.errors import OceanGymError, unknown_name
+
+EXIT_ERROR = 1
+EXIT_CANCELLED = 130
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses with a message that says what was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what the command line prints.
+
+        Raises:
+            OceanGymError: Always.
+        """
+        unknown = re.search(r'unrecognized arguments: (--[^\s=]+)', message)
+        if unknown:
+            flags = [flag for flag in self._option_string_actions if flag.startswith('--')]
+            raise unknown_name('flag', unknown.group(1), flags)
+        raise OceanGymError(f'{self.prog}: {message}. See {self.prog} --help')
+
+
+def verb_parser(verb: str, description: str) -> Parser:
+    """Return the parser of one verb."""
+    return Parser(prog=f'oceangym bench {verb}', description=description, allow_abbrev=False)
+
+
+def add_file(parser: Parser, *, directory: bool) -> None:
+    """Add the argument that names a benchmark, and the flag for where its results are."""
+    what = 'benchmark file or name' + (', or directory of its results' if directory else '')
+    parser.add_argument('file', help=f'{what}; shipped: {", ".join(benchmark_names())}')
+    parser.add_argument('--results-dir', type=Path, help="in place of the file's results_dir")
+
+
+def add_filter(parser: Parser) -> None:
+    """Add the flag that chooses runs."""
+    parser.add_argument(
+        '--filter',
+        action='append',
+        default=[],
+        metavar='TEXT',
+        help='only runs with these parts in their names, e.g. task2 or survey.task2, or that '
+        "match a pattern, e.g. '*point1*'; may be given several times",
+    )
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 on.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    if not re.fullmatch(r'\d{1,6}', text) or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number from 1 on')
+    return int(text)
+
+
+def place_of(text: str) -> Path:
+    """Return the directory that a word names, or else the benchmark file."""
+    path = Path(text).expanduser()
+    return path if path.is_dir() else benchmark_path(text)
+
+
+def log_console() -> Console:
+    """Return the console for people, on stderr."""
+    return Console(stderr=True, soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Tell people something."""
+    log_console().print(message, markup=False, highlight=False)
