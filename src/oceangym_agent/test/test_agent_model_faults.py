@@ -23,6 +23,8 @@ from oceangym_agent.chat import (
 from oceangym_agent.models.client import make_model, OpenAIModel
 from oceangym_agent.models.failures import Redactor, retry_after
 from oceangym_agent.models.presets import load_preset
+from oceangym_agent.models.wire import MAX_REPLY_CHARS
+from oceangym_agent.replies import parse_reply, ReplyError, ReplyStyle
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 
@@ -112,7 +114,7 @@ def test_every_fault_ends_within_the_deadline(kind: FaultKind) -> None:
 @pytest.mark.parametrize('kind', [FaultKind.HANG, FaultKind.DRIP, FaultKind.DRIP_HEADERS])
 @pytest.mark.parametrize('pace_s', [0.001, 0.05])
 def test_a_deadline_is_kept_whatever_trickles_in(kind: FaultKind, pace_s: float) -> None:
-    # A drip of one byte in 1 ms would take the whole reply 0.4 s, in 50 ms 20 s.
+    # At a byte in 1 ms the 700 bytes of the response take 0.7 s, at one in 50 ms 35 s.
     with serve(Fault(kind=kind, pace_s=pace_s)) as server, connect(server) as model:
         started = time.monotonic()
         with pytest.raises(ModelUnavailable, match=r'no complete answer|would be in'):
@@ -173,8 +175,10 @@ def test_a_reply_of_a_mebibyte_is_cut() -> None:
     with serve(Fault(kind=FaultKind.HUGE)) as server, connect(server) as model:
         reply = model.complete(REQUEST, deadline_s=60.0)
         assert reply.text.startswith(REPLY)
-        assert len(reply.text) == 100_000
+        assert len(reply.text) == MAX_REPLY_CHARS
         assert '1048576' in reply.notes[0]
+        with pytest.raises(ReplyError, match='characters'):
+            parse_reply(reply.text, style=ReplyStyle.JSON)
         # What was paid for is what the endpoint counted.
         assert reply.tokens_out == 1024 * 1024 // 4
 
@@ -185,6 +189,13 @@ def test_the_number_of_retries_is_bounded() -> None:
             model.complete(REQUEST, deadline_s=60.0)
         assert caught.value.retries == 2
         assert server.calls == 3
+
+
+def test_a_retry_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with serve({0: Fault(kind=FaultKind.OVERLOADED)}) as server, connect(server) as model:
+        model.complete(REQUEST, deadline_s=60.0)
+    (record,) = [r for r in caplog.records if r.name.startswith('oceangym_agent')]
+    assert 'gpt-4o: HTTP 503: Overloaded.; trying again in' in record.getMessage()
 
 
 def test_no_retry_where_none_is_allowed() -> None:

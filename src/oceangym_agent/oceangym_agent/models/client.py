@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 import contextlib
 from dataclasses import replace
+import logging
 import os
 import threading
 import time
@@ -26,6 +27,8 @@ from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.testing.scripts import script
 from oceangym_core.errors import OceanGymError
 from oceangym_core.rng import generator
+
+_LOG = logging.getLogger(__name__)
 
 # Waits between attempts double from the first to the last, less up to a quarter so that parallel
 # episodes do not return all at once (the client library's own values).
@@ -225,6 +228,12 @@ class OpenAIModel:
         if delay >= left:
             why = f'the next attempt would be in {delay:.3g} s, with {max(0.0, left):.3g} s left'
             raise self._unavailable(failure, retries=retries, why=why)
+        _LOG.warning(
+            '%s: %s; trying again in %.1f s',
+            self._preset.id,
+            self._redact(failure.message),
+            delay,
+        )
         if self._closing.wait(delay):
             raise self._unavailable(failure, retries=retries, why='the model is being closed')
 

@@ -11,9 +11,11 @@ from typing import Any
 from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Role, TextPart
 from oceangym_agent.models.presets import ModelPreset
 from oceangym_agent.models.pricing import request_tokens, text_tokens
+from oceangym_agent.replies.limits import MAX_ANSWER_CHARS
 
-# A decision takes about 2,000 characters; a model that rambles on must not fill records with it.
-MAX_REPLY_CHARS = 100_000
+# A decision takes about 2,000 characters; a model that rambles on must not fill records with it. Twice
+# what is understood of an answer, so that one that was cut here is refused and never acted on.
+MAX_REPLY_CHARS = 2 * MAX_ANSWER_CHARS
 MAX_TOKENS_CREDIBLE = 100_000_000
 # Members of the request that a trace shows otherwise.
 _NOT_PARAMETERS = ('messages', 'response_format')
