@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 import sys
 
-from oceangym_setup import doctor, environment, install, preflight, testing
+from oceangym_setup import browser, doctor, environment, install, preflight, testing
 from oceangym_setup.errors import SetupError
 from oceangym_setup.workspace import Workspace
 
@@ -83,6 +83,8 @@ def _shell(workspace: Workspace, arguments: list[str]) -> int:
 
 def _test(workspace: Workspace, arguments: list[str]) -> int:
     install.ensure(workspace, extras=True)
+    if browser.is_wanted(workspace.root, arguments):
+        browser.ensure(workspace, os.environ)
     preflight.check_shared_memory()
     return testing.run(workspace, arguments)
 

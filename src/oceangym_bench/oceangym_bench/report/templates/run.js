@@ -30,6 +30,7 @@
   // --- map ---------------------------------------------------------------------------------
   const map = $('map');
   const marks = [...map.querySelectorAll('.mk')];
+  const arrows = marks.filter((mark) => mark.classList.contains('arrow'));
   const box = (name) => map.dataset[name].split(' ').map(Number);
   let view = box('near');
 
@@ -45,6 +46,14 @@
     map.setAttribute('viewBox', view.map((v) => v.toFixed(2)).join(' '));
     const u = metresPerPixel();
     for (const mark of marks) placeMark(mark, u);
+    // Headings are drawn as far as they do not hide the path.
+    let last = null;
+    for (const arrow of arrows) {
+      const { x, y } = arrow.dataset;
+      const room = last === null || Math.hypot(x - last[0], y - last[1]) > 16 * u;
+      arrow.style.display = room ? '' : 'none';
+      if (room) last = [x, y];
+    }
     // Labels that would leave the map on the right are set on the left of their target.
     for (const label of map.querySelectorAll('.target text')) {
       const right = label.parentNode.dataset.x - view[0] > 0.8 * view[2];
@@ -149,7 +158,7 @@
         root.append(svg('line', { class: 'grid', x1: left, x2: width - right, y1: Y(v), y2: Y(v) }));
         root.append(svg('text', { x: left - 6, y: Y(v) + 4, 'text-anchor': 'end' }, number(v, 0)));
       }
-      const tick = Math.max(1, nice(last / 60 * 500 / width));
+      const tick = Math.max(1, nice(last / 60 * 340 / width));
       for (let m = 0; m <= last / 60 + 1e-9; m += tick) {
         root.append(svg('text', { x: X(m * 60), y: height - 4, 'text-anchor': m ? 'middle' : 'start' }, m ? `${number(m, tick < 1 ? 1 : 0)}` : '0 min'));
       }

@@ -1,0 +1,96 @@
+"""The browser of the reports' tests: installed where that is allowed, never in anybody's way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+import subprocess
+
+import pytest
+
+from oceangym_setup import browser
+from oceangym_setup.errors import SetupError
+from oceangym_setup.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(root=tmp_path, native=False)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with apt-get and without a browser, on which commands are only taken down."""
+    programs = {'apt-get', 'sudo'}
+    commands: list[list[str]] = []
+
+    def run_logged(shown, command, **kw):
+        words = [str(word) for word in command]
+        commands.append(words)
+        if 'install' in words:
+            programs.update(browser.PACKAGES, {'chromedriver'})
+
+    monkeypatch.setattr(browser.shutil, 'which', lambda name: name if name in programs else None)
+    monkeypatch.setattr(browser, 'run_logged', run_logged)
+    return programs, commands
+
+
+def test_root_installs_it(workspace, machine, monkeypatch, capsys):
+    _, commands = machine
+    monkeypatch.setattr(browser.os, 'geteuid', lambda: 0)
+    browser.ensure(workspace, {})
+    assert commands == [
+        ['apt-get', 'update'],
+        ['apt-get', 'install', '-y', '--no-install-recommends', 'chromium', 'chromium-driver'],
+    ]
+    assert 'skipped' not in capsys.readouterr().err
+
+
+def test_sudo_is_used_only_where_it_asks_nothing(workspace, machine, monkeypatch, capsys):
+    _, commands = machine
+    answers = {'code': 0}
+    monkeypatch.setattr(browser.os, 'geteuid', lambda: 1000)
+    monkeypatch.setattr(
+        browser.subprocess,
+        'run',
+        lambda command, **kw: subprocess.CompletedProcess(command, answers['code']),
+    )
+    answers['code'] = 1
+    browser.ensure(workspace, {})
+    assert commands == [] and browser.MANUAL in capsys.readouterr().err
+    answers['code'] = 0
+    browser.ensure(workspace, {})
+    assert [command[:3] for command in commands] == [['sudo', '-n', 'apt-get']] * 2
+
+
+def test_a_failed_installation_is_told_and_not_tried_again(
+    workspace, machine, monkeypatch, capsys
+):
+    calls = []
+
+    def fail(shown, command, **kw):
+        calls.append(command)
+        raise SetupError('no network', 'connect it')
+
+    monkeypatch.setattr(browser.os, 'geteuid', lambda: 0)
+    monkeypatch.setattr(browser, 'run_logged', fail)
+    browser.ensure(workspace, {})
+    browser.ensure(workspace, {})
+    told = capsys.readouterr().err
+    assert len(calls) == 1
+    assert 'no network' in told and told.count(browser.MANUAL) == 2
+
+
+def test_where_it_is_there_nothing_is_done(workspace, machine, monkeypatch):
+    programs, commands = machine
+    programs |= {'chromium', 'chromedriver'}
+    browser.ensure(workspace, {})
+    assert commands == [] and not Path(workspace.stamps).exists()
+
+
+def test_tests_of_other_packages_do_not_ask_for_it(tmp_path):
+    for package in ('oceangym_core', 'oceangym_bench'):
+        (tmp_path / 'src' / package / 'test').mkdir(parents=True)
+    assert browser.is_wanted(tmp_path, [])
+    assert browser.is_wanted(tmp_path, ['-k', 'report'])
+    assert browser.is_wanted(tmp_path, ['src/oceangym_bench/test'])
+    assert not browser.is_wanted(tmp_path, ['src/oceangym_core/test'])
