@@ -221,7 +221,7 @@ class OpenAIModel:
             raise self._unavailable(failure, retries=retries)
         if retries >= self._max_retries:
             raise self._unavailable(failure, retries=retries, why=f'{retries + 1} attempts failed')
-        delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2**retries)
+        delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(retries, 16))
         delay *= 1.0 - JITTER * float(self._jitter.random())
         if failure.retry_after_s is not None:
             delay = max(delay, failure.retry_after_s)
