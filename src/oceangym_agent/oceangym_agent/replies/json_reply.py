@@ -61,7 +61,7 @@ _MAGNITUDE_KEYS = (
     'delta',
 )
 _NAMED_BY = ('name', 'function', 'tool', 'tool_name')
-_ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'params', 'kwargs')
+_ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'action_input', 'params', 'kwargs')
 # Only in these is an inner object the reply: the one under "previous_step" is not.
 _WRAPPERS = frozenset(
     {
@@ -86,7 +86,7 @@ _NOT_MEANT = re.compile(
     r'should not|will not|won\'t|not going to|never|cannot|can\'t|not)\s+(?:to )?(?:send|reply|answer|'
     r'output|use|do|choose|take|return|respond|write|execute|say|be|with|this|the following|like)\b'
     r'|\bprevious(?:ly)?\b|\bearlier\b|\blast (?:step|reply|time|command|action)\b|\bwrong\b'
-    r'|\bincorrect\b|\binvalid\b|\bwould\b|\bnot$|\bsuch as\b|\binstruct'
+    r'|\bincorrect\b|\binvalid\b|\bwould\b|\bnot$|\bsuch as\b|\binstruct|\b(?:says|said|told|asked)\b'
 )
 _DOUBLY_ENCODED = re.compile(r'"\s*\{.*\}\s*"', re.DOTALL)
 _HEADLESS = re.compile(r'["\'][\w ]{1,40}["\']\s*:')
@@ -120,12 +120,11 @@ def read_json_reply(text: str) -> ParsedReply | None:
         if not replies and _REPLY_KEYS & {plain_key(key) for key, _ in located.value.pairs}:
             actionless.append(located.value)
         for reply in replies:
-            try:
-                candidates.append(_candidate(reply))
-            except ReplyError as error:
-                if not reply.cut:
-                    raise
-                cut_error = error
+            candidate = _candidate(reply)
+            if isinstance(candidate, ReplyError):
+                cut_error = candidate
+            else:
+                candidates.append(candidate)
     if cut_error is not None and all(candidate.cut for candidate in candidates):
         raise cut_error
     if candidates:
@@ -185,7 +184,21 @@ def _replies(value: JsonValue, depth: int) -> list[JsonObject]:
     return []
 
 
-def _candidate(value: JsonObject) -> _Candidate:
+def _candidate(value: JsonObject) -> _Candidate | ReplyError:
+    """Return the command of an object, or what is wrong with one that was cut off.
+
+    Raises:
+        ReplyError: Something is wrong with a whole one.
+    """
+    try:
+        return _whole_candidate(value)
+    except ReplyError as error:
+        if not value.cut:
+            raise
+        return error
+
+
+def _whole_candidate(value: JsonObject) -> _Candidate:
     pairs = fields(value)
     named = [item for key, item in value.pairs if plain_key(key) == 'action']
     if not named:
@@ -259,6 +272,10 @@ def _with_magnitude(
     if command.action in _VALUELESS:
         return command
     key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
+    if key is None:
+        inner = next((v for k in _ARGUMENTS if isinstance(v := siblings.get(k), JsonObject)), None)
+        siblings = {} if inner is None else fields(inner)
+        key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
     if key is None:
         if source.cut and command.magnitude is None:
             raise ReplyError('It breaks off before the magnitude; answer more briefly.')

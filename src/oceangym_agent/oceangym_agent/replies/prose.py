@@ -55,9 +55,9 @@ _STRONG_LABEL = re.compile(
     r'(?: (?:is|to take|to execute|taken|chosen|selected|for this step|now)){0,2}'
 )
 _WEAK_LABEL = re.compile(
-    rf'(?:my |the |your |our )?(?:{_ADJECTIVE} ){{0,3}}(?:answer|order|output|response|reply|decision|'
-    r'next step|result|conclusion)(?: is)?|.{0,80}\b(?:i|we)(?: have|\'ve)? (?:will|shall|decided? to'
-    r'|choose(?: to)?|chose(?: to)?)'
+    rf'(?:my |the |your |our )?(?:{_ADJECTIVE} ){{0,3}}(?:answer|order|output|response|reply|'
+    r'decision|next step|result|conclusion)(?: is)?|assistant|'
+    r'.{0,80}\b(?:i|we)(?: have|\'ve)? (?:will|shall|decided? to|choose(?: to)?|chose(?: to)?)'
 )
 _CHINESE_LABELS = frozenset(
     {'指令', '动作', '命令', '下一步动作', '行动', '下一步', '最终指令', '操作'}
@@ -67,7 +67,7 @@ _MAGNITUDE_LABEL = re.compile(r'(?:the )?magnitude(?: is)?')
 _CLOSING_HEADING = re.compile(
     r'\b(?:not|never|avoid\w*|forbidden|prohibited|reject\w*|discarded|ruled out|unsafe|wrong|bad|'
     r'options?|allowed|available|possible|candidates?|examples?|previous\w*|history|log|past|earlier|'
-    r'memory|instructions?|rules?|commands|actions|alternatives?|considered|steps|plan|don\'?t)\b'
+    r'memory|instructions?|rules?|user|human|operator|captain|system|commands|actions|alternatives?|considered|steps|plan|don\'?t)\b'
 )
 # What follows such a list after an empty line is no part of it.
 _CHOICE_HEADING = re.compile(
@@ -131,7 +131,11 @@ def find_command(text: str) -> Command:
 
 def read_value(text: str) -> list[Command]:
     """Return the commands of a text that should be a command and nothing else."""
-    whole = _unwrapped(plain_text(text[: 2 * MAX_SENTENCE]).strip())
+    if len(text) > MAX_SENTENCE:
+        return []
+    whole = _unwrapped(plain_text(text).strip())
+    if '\n' in whole:
+        return [find_command(whole)]
     return [
         command
         for sentence, end in _sentences(_masked(whole))
@@ -348,9 +352,8 @@ class _Reader:
             return barred, labelled
         kind = _label(low)
         if kind is not _Label.NONE:
-            if not barred:
-                if payload.strip():
-                    self._take_labelled(payload, kind)
+            if not barred and payload.strip():
+                self._take_labelled(payload, kind)
             return barred, True
         if read_quantity(normalised(payload).strip(' *.')) is not None and not barred:
             self._take_plain(f'{label} {payload}', False, labelled)

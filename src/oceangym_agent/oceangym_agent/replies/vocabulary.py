@@ -138,6 +138,9 @@ FORMS: tuple[Form, ...] = (
     *_bare(Action.DOWN, 'down|downwards?'),
 )
 
+# A sentence of its own that is one of these is a command, unlike "left".
+HOLD = re.compile(r'hold|stay|hover')
+
 # Ends the episode: only these exact wordings, never within a sentence.
 STOP = re.compile(
     r'(?:stop|(?:stop|end|terminate|finish) (?:the |this )?(?:episode|mission|task))'
