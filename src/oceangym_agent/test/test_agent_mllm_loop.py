@@ -244,6 +244,19 @@ def test_a_reply_that_no_message_can_carry_is_made_harmless(tmp_path: Path) -> N
         assert len(flight.trace) == 1
 
 
+@pytest.mark.parametrize('prompt', ['oceangym', 'concise'])
+def test_a_vehicle_that_does_not_measure_its_battery_is_asked_the_same(
+    tmp_path: Path, prompt: str
+) -> None:
+    with dive(tmp_path, [reply()], prompt=prompt) as flight:
+        for charge, told in ((0.5, True), (math.nan, False)):
+            seen = observation(0)
+            seen = replace(seen, navigation=replace(seen.navigation, battery=charge))
+            flight.agent.decide(seen, StatusView(elapsed=0.0, remaining=60.0))
+            assert ('attery' in flight.prompt(-1)) is told
+            assert 'nan' not in flight.prompt(-1).split()
+
+
 # ------------------------------------------------------------------ finds and memory
 
 

@@ -66,7 +66,10 @@ def state_context(
         'depth_m': _number(navigation.depth),
         'altitude_m': _number(navigation.altitude) if math.isfinite(navigation.altitude) else '',
         'speed_m_s': f'{math.hypot(*navigation.linear_velocity):.2f}',
-        'battery_percent': round(100 * navigation.battery),
+        # A vehicle may not measure it.
+        'battery_percent': (
+            round(100 * navigation.battery) if math.isfinite(navigation.battery) else ''
+        ),
         'position_sigma_m': _number(math.hypot(*navigation.position_sigma[:2])),
         'to_bounds_m': {k: round(v) for k, v in edges.items()} if inside else {},
         'below_ceiling_m': _number(min(goal.z_max, 0.0) - z),
