@@ -234,6 +234,9 @@ def test_the_vehicle_holds_while_the_endpoint_is_down_for_five_minutes(
             mode='realtime',
             rtf=20.0,
             sensors='none',
+            # A quarter of a metre a second of current that turns: standing still takes work.
+            profile='hard',
+            nav='truth',
             call_timeout=1.0,
             max_retries=100,
             decision_deadline=300.0,
