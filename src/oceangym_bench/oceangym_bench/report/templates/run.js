@@ -290,7 +290,7 @@
       marks: data.collisions.map((c) => ({ t: c.t, value: 0, shape: 'M0 -9L6 0H-6Z', fill: '#ffd23f', stroke: '#0b1b28', name: `collision with ${c.with}` })),
       read: (k) => [
         ['var(--bed-line)', `altitude ${number(altitude[k])}`],
-        ['var(--c2)', `rock or structure ${obstacle[k] === null ? 'beyond 40' : number(obstacle[k])}`],
+        ['var(--c2)', `rock or structure ${obstacle[k] === null ? 'none near' : number(obstacle[k])}`],
       ],
     });
   } else {
@@ -487,7 +487,7 @@
   });
   let opened = [];
   window.addEventListener('beforeprint', () => {
-    opened = [...document.querySelectorAll('details:not([open])')];
+    opened = [...document.querySelectorAll('body > section details:not([open])')];
     for (const details of opened) details.open = true;
   });
   window.addEventListener('afterprint', () => { for (const details of opened) details.open = false; });
