@@ -320,6 +320,7 @@
 
   // --- one decision ------------------------------------------------------------------------
   let current = 0;
+  let addressing = 0;
   const CAMERAS = ['left', 'front', 'right', 'up', 'back', 'down'];
   const dialog = $('large');
   let enlarged = null;
@@ -460,7 +461,9 @@
     $('views').setAttribute('transform', `translate(${x} ${-y}) rotate(${-step.yaw})`);
     charts.forEach(moveCursor);
     if (enlarged && step.views[enlarged]) enlarge(step.views[enlarged], `${named(enlarged)}, decision ${step.i}`);
-    history.replaceState(null, '', `#step-${step.i}`);
+    // A browser refuses hundreds of addresses a second, as a slider that is dragged would set.
+    clearTimeout(addressing);
+    addressing = setTimeout(() => history.replaceState(null, '', `#step-${step.i}`), 250);
     if (scroll) $('step-title').scrollIntoView({ block: 'nearest' });
   };
   const indexOf = (hash) => {
