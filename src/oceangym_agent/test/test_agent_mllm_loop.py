@@ -18,15 +18,17 @@ from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
 from oceangym_agent.mllm import MllmAgent
 from oceangym_agent.mllm_parts import model_parts, NOT_UNDERSTOOD, RAW_REPLY_CHARACTERS
+from oceangym_agent.prompts import load_prompt
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceStep
+from oceangym_core.benchmark_version import prompt_folder, prompt_sha256
 from oceangym_core.contract import Action, DIRECTIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.memory_files import MemoryEntry, write_memory
 from oceangym_core.observation import NavigationState, Observation
-from oceangym_core.options import RunOptions
+from oceangym_core.options import prompt_names, RunOptions
 
 GOAL = GoalView(
     task_id='search_ship',
@@ -418,6 +420,11 @@ def test_a_preset_of_one_s_own_is_called_like_its_file(tmp_path: Path) -> None:
         model_parts(options, None)
     (tmp_path / 'mine.yaml').write_text(text.replace('id: scripted_patrol', 'id: mine'))
     model_parts(options, None).close()
+
+
+@pytest.mark.parametrize('name', prompt_names())
+def test_scores_name_the_prompt_that_was_used(name: str) -> None:
+    assert prompt_sha256(prompt_folder(name)) == load_prompt(name).sha256
 
 
 def test_a_run_directory_holds_one_trace(tmp_path: Path) -> None:
