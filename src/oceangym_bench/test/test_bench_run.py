@@ -230,6 +230,18 @@ def test_a_run_that_cannot_begin_is_noted_and_the_others_go_on(tmp_path: Path) -
     assert again.began == [row.cell.id]
 
 
+def test_a_missing_key_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv('OPENAI_API_KEY', raising=False)
+    source = write(tmp_path, models=['idle', 'gpt-4o-mini'], tasks=['task2'], sensors='auto')
+    with pytest.raises(OceanGymError, match='OPENAI_API_KEY'):
+        run(source, tmp_path)
+    assert not list((tmp_path / 'matrix' / 'runs').iterdir())
+    # Whoever asks for other models needs no key.
+    assert run(source, tmp_path, filters=['idle.task2.point1']).ran == 1
+
+
 def test_redo_and_limit(tmp_path: Path) -> None:
     source = write(tmp_path, models=['idle'], tasks=['task2'])
     first = run(source, tmp_path, limit=1)
