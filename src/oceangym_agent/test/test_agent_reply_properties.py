@@ -27,7 +27,7 @@ from oceangym_core.contract import Action, DIRECTIONS, ROTATIONS, TRANSLATIONS
 from oceangym_core.memory_files import ACTION_WORDS
 
 COMMON = settings(
-    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 STYLES = st.sampled_from(list(ReplyStyle))
 WORDS: dict[Action, str] = {**ACTION_WORDS, Action.HOLD: 'hold'}
@@ -377,7 +377,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(COMMON, max_examples=600)
+@settings(COMMON, max_examples=400)
 @given(st.lists(FRAGMENTS, max_size=25), st.sampled_from(['', ' ']), STYLES)
 def test_any_soup_of_fragments_is_a_reply_or_an_error(
     parts: list[str], joint: str, style: ReplyStyle

@@ -351,7 +351,7 @@ def test_every_field_is_cut_to_its_limit() -> None:
             {
                 'environment': {'Front camera': long, 'north': 'ignored'},
                 'special_objects': [f'object {i}' for i in range(500)],
-                'finds': [{'label': f'{i} {long}'[:200], 'text': 'z' * 600} for i in range(100)],
+                'finds': [{'label': f'{i} {long}'[:200], 'text': 'z' * 600} for i in range(40)],
                 'action': 'up',
                 'magnitude': 2,
                 'reason': long,

@@ -87,11 +87,12 @@ _NEGATION = re.compile(
 _DENIED_DIRECTION = re.compile(
     r'\b(?:not|never) (?:to )?(?:the )?(?:left|right|up|down|forward|back|port|starboard|ahead)'
 )
+_ALTERNATIVE = re.compile(r'(?:or|alternatively)\b(?: rather| else| even)?[ ,]*')
 _DISMISSED = re.compile(
     r'(?:(?:is|was|would be) )?(?:not (?:allowed|possible|safe|recommended|advised|advisable|needed|'
     r'an option|permitted|now|yet|good|feasible|required|chosen|taken)|forbidden|prohibited|unsafe|'
-    r'dangerous|rejected|blocked|invalid|too (?:risky|dangerous)|risky|impossible|no$|not$|nope|'
-    r'wait$|actually no|never mind|scratch that|cancel|just kidding)\b'
+    r'dangerous|rejected|blocked|invalid|wrong|incorrect|bad|too (?:risky|dangerous)|risky|impossible|'
+    r'no$|not$|nope|wait$|actually no|never mind|scratch that|cancel|just kidding)\b'
 )
 _CLOSED = re.compile(r'\s*(?:instead of|rather than)\b')
 _ENDS_OPEN = re.compile(
@@ -122,6 +123,14 @@ def ends_open(text: str) -> bool:
 def is_reported(text: str) -> bool:
     """Tell whether a text introduces what somebody else says, an example or something refused."""
     return bool(_REPORTED.search(text) or _NEGATION.search(text) or _SUPPOSED.search(text))
+
+
+def is_alternative(text: str) -> bool:
+    """Tell whether a text offers a second way to move after the first."""
+    offer = _ALTERNATIVE.match(text.strip(_EDGE).lower())
+    return offer is not None and bool(
+        MOVES.search(text.lower()) or _longest(text.strip(_EDGE).lower(), offer.end(), True, True)
+    )
 
 
 def is_offered(text: str) -> bool:
@@ -224,6 +233,8 @@ def _amended(found: list[Command], chunk: str) -> bool:
         return False
     if _DISMISSED.match(chunk.strip(_EDGE)):
         raise ReplyError(f'It gives {found[-1].action.value} and takes it back.')
+    if is_alternative(chunk):
+        raise ReplyError(f'It gives {found[-1].action.value} or something else.')
     alone = re.fullmatch(SEPARATED_QUANTITY, chunk.strip(_EDGE.replace('-', '')))
     quantity = read_quantity(alone['after']) if alone else None
     if quantity is None:

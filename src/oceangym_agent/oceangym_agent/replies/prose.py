@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 import re
 import unicodedata
@@ -13,6 +13,7 @@ from oceangym_agent.replies.phrases import (
     Command,
     commands_in,
     ends_open,
+    is_alternative,
     is_offered,
     is_reported,
     MAX_SENTENCE,
@@ -44,15 +45,16 @@ _SENTENCE_END = re.compile(
 )
 _ABBREVIATION = re.compile(r'\b(e\.g|i\.e|etc|approx|vs)\.(?=\s*[\w,(])', re.IGNORECASE)
 _COLON = re.compile(r'(?<!\d)[:：](?!//)|[:：](?![\d/])')
+_TERMINATED = re.compile(r'[.!?:;。！？：；]\W*$')
 _PIECE = re.compile(r'[,;|—]|\s-\s')
 
 _ADJECTIVE = (
     r'(?:next|final|chosen|selected|navigation|control|movement|motion|single|one|output|immediate|'
-    r'recommended|auv|vehicle|rov|robot|best|decided)'
+    r'recommended|auv|vehicle|rov|robot|best|safest|decided)'
 )
 _STRONG_LABEL = re.compile(
     rf'(?:my |the |your |our )?(?:{_ADJECTIVE} ){{0,3}}(?:command|action|move|manoeuvre|maneuver)'
-    r'(?: (?:is|to take|to execute|taken|chosen|selected|for this step|now)){0,2}'
+    r'(?: (?:is|to take|to execute|chosen|selected|for this step|now)){0,2}'
 )
 _WEAK_LABEL = re.compile(
     rf'(?:my |the |your |our )?(?:{_ADJECTIVE} ){{0,3}}(?:answer|order|output|response|reply|'
@@ -96,6 +98,7 @@ class _Line:
     bullet: bool = False
     heading: bool = False
     after_blank: bool = False
+    apart: bool = True  # no other line of prose runs into it, or on from it
 
 
 def plain_text(text: str) -> str:
@@ -124,7 +127,7 @@ def find_command(text: str) -> Command:
         if len(parts) == 1:
             return _required(single(commands_in(parts[0], expected=True)), text)
     reader = _Reader()
-    for line in _lines(_masked(text)):
+    for line in _set_apart(list(_lines(_masked(text)))):
         reader.read(line)
     return reader.conclusion(text)
 
@@ -163,14 +166,14 @@ def _unwrapped(text: str) -> str:
 def _masked(text: str) -> str:
     """Return a text with its quotations replaced; a label's quoted command is kept."""
 
-    def replace(match: re.Match[str]) -> str:
+    def masked(match: re.Match[str]) -> str:
         before = match.string[max(0, match.start() - 60) : match.start()].rstrip(' *_')
         start = max(before.rfind('\n'), before.rfind('.'), before.rfind(',')) + 1
         if before.endswith((':', '：')) and _is_label(before[start:-1]):
             return match.group().strip('"“”„«»「」『』《》`\'‘’')
         return _MASK
 
-    return _OPEN_QUOTE.sub(_MASK, _QUOTES.sub(replace, text))
+    return _OPEN_QUOTE.sub(_MASK, _QUOTES.sub(masked, text))
 
 
 def _is_label(title: str) -> bool:
@@ -207,6 +210,16 @@ def _lines(text: str) -> Iterator[_Line]:
         after_blank = False
     if pending:
         yield _Line(text=pending)
+
+
+def _set_apart(lines: list[_Line]) -> Iterator[_Line]:
+    """Yield lines, telling of each whether it stands apart from the prose around it."""
+    for before, line, after in zip([None, *lines], lines, [*lines[1:], None]):
+        runs_on = before is not None and not before.heading and not line.after_blank
+        runs_on = runs_on and not _TERMINATED.search(before.text if before else '')
+        goes_on = after is not None and not (after.after_blank or after.heading or after.bullet)
+        goes_on = goes_on and ':' not in (after.text if after else '')
+        yield replace(line, apart=line.bullet or not (runs_on or goes_on))
 
 
 def _sentences(line: str) -> list[tuple[str, str]]:
@@ -249,8 +262,8 @@ class _Reader:
             if self._plain_error is not None:
                 raise self._plain_error
             command = single(self._plain)
-            if command is not None and self._taken_back:
-                raise ReplyError(f'It gives {command.action.value} and takes it back.')
+        if command is not None and self._taken_back:
+            raise ReplyError(f'It gives {command.action.value} and takes it back.')
         command = _required(command, text)
         numbers = set(self._magnitudes)
         if command.magnitude is None and len(numbers) == 1:
@@ -286,7 +299,8 @@ class _Reader:
         for sentence, end in parts:
             if '?' in end or '？' in end:
                 continue
-            labelled = self._read_sentence(sentence, len(parts) == 1, barred, labelled)
+            alone = len(parts) == 1 and line.apart
+            labelled = self._read_sentence(sentence, alone, barred, labelled)
 
     def _open_block(self, line: _Line, low: str) -> None:
         kind = _label(low.rsplit(':', 1)[-1].strip())
@@ -316,11 +330,13 @@ class _Reader:
                 f'It names as its command {quoted(text)}, which is none.'
             )
         self._labelled += commands
+        self._taken_back = self._taken_back and not commands
         return bool(commands)
 
     def _read_sentence(self, sentence: str, alone: bool, barred: bool, labelled: bool) -> bool:
         """Take in one sentence; return whether a label has been read in this line."""
-        if self._plain and _TAKEN_BACK.match(normalised(sentence).strip(' "*')):
+        low = normalised(sentence).strip(' "*')
+        if (self._plain or self._labelled) and (_TAKEN_BACK.match(low) or is_alternative(low)):
             self._taken_back = True
         segments = _COLON.split(sentence)
         if len(segments) == 1:
