@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 import re
 
-from oceangym_agent.replies.finds import direction_in, fields, finds_in, plain_key
+from oceangym_agent.replies.finds import fields, finds_in, plain_key
 from oceangym_agent.replies.json_text import (
     Cut,
     find_objects,
@@ -15,17 +15,12 @@ from oceangym_agent.replies.json_text import (
     read_array,
     unescaped,
 )
-from oceangym_agent.replies.limits import (
-    MAX_REASON,
-    MAX_SPECIAL_OBJECTS,
-    MAX_TEXT,
-    quoted,
-    tidy,
-)
+from oceangym_agent.replies.limits import MAX_REASON, quoted, tidy
 from oceangym_agent.replies.phrases import Command, normalised, single
 from oceangym_agent.replies.prose import read_value
-from oceangym_agent.replies.quantities import magnitude_of, Quantity, read_quantity
+from oceangym_agent.replies.quantities import magnitude_of, NO_MAGNITUDE, Quantity, read_quantity
 from oceangym_agent.replies.reply import ParsedReply, ReplyError
+from oceangym_agent.replies.views import environment_of, special_objects_of
 from oceangym_core.contract import Action
 
 _ACTION_ALIASES = (
@@ -75,7 +70,6 @@ _REPLY_KEYS = frozenset(
     {'environment', 'special_objects', 'finds', 'magnitude', 'reason', 'action', *_ACTION_ALIASES}
 )
 _REASON_KEYS = ('reason', 'reasoning', 'rationale', 'explanation', 'thought', 'thoughts')
-_NO_MAGNITUDE = frozenset({'', 'null', 'none', 'default', 'n/a', 'na', '-', 'nil', 'undefined'})
 _GENERIC = frozenset(
     {'move', 'go', 'rotate', 'turn', 'yaw', 'strafe', 'translate', 'swim', 'travel', 'spin'}
 )
@@ -304,7 +298,7 @@ def _magnitude(action: Action, value: JsonValue) -> float | None:
             value = f'{number} {unit if isinstance(unit, str) else ""}'
     if isinstance(value, str):
         low = normalised(value).strip()
-        if low in _NO_MAGNITUDE:
+        if low in NO_MAGNITUDE:
             return None
         quantity = read_quantity(low)
         if quantity is not None:
@@ -340,60 +334,8 @@ def _parsed(candidate: _Candidate) -> ParsedReply:
     return ParsedReply(
         action=candidate.command.action,
         magnitude=candidate.command.magnitude,
-        environment=_environment(pairs.get('environment')),
-        special_objects=_special_objects(pairs.get('special_objects')),
+        environment=environment_of(pairs.get('environment')),
+        special_objects=special_objects_of(pairs.get('special_objects')),
         finds=finds_in(pairs.get('finds')),
         reason=tidy(reason, MAX_REASON),
     )
-
-
-def _environment(value: JsonValue) -> dict[str, str]:
-    if isinstance(value, str):
-        return environment_in(value)
-    if not isinstance(value, JsonObject):
-        return {}
-    views: dict[str, str] = {}
-    for key, item in value.pairs:
-        direction = direction_in(key.replace('_', ' '))
-        text = tidy(_flat(item), MAX_TEXT)
-        if direction and text:
-            views[direction] = text
-    return views
-
-
-_VIEW = re.compile(
-    r'\b(left|right|down|up|front|back)(?: (?:camera|view|image|side))?\s*(?:\([^)\n]{0,30}\))?\s*[:：=]',
-    re.IGNORECASE,
-)
-
-
-def environment_in(text: str) -> dict[str, str]:
-    """Return the views of ``Left: sand, Right: rock, ..``."""
-    views: dict[str, str] = {}
-    matches = list(_VIEW.finditer(text))
-    for match, following in zip(matches, [*matches[1:], None]):
-        end = following.start() if following else len(text)
-        seen = tidy(text[match.end() : min(end, match.end() + 4 * MAX_TEXT)], MAX_TEXT)
-        if seen.strip(' ,;.-*#'):
-            views.setdefault(match[1].lower(), seen.strip(' ,;-*#'))
-    return views
-
-
-def _flat(value: JsonValue) -> str:
-    """Return what a value says, in one line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return f'{value:g}'
-    if isinstance(value, JsonArray):
-        return ', '.join(filter(None, (_flat(item) for item in value.items[:20])))
-    if isinstance(value, JsonObject):
-        return ', '.join(f'{key}: {_flat(item)}' for key, item in value.pairs[:20])
-    return ''
-
-
-def _special_objects(value: JsonValue) -> tuple[str, ...]:
-    items = value.items if isinstance(value, JsonArray) else (value,)
-    texts = (tidy(_flat(item), MAX_TEXT) for item in items[: 4 * MAX_SPECIAL_OBJECTS])
-    kept = dict.fromkeys(text for text in texts if text and text.lower() not in _NO_MAGNITUDE)
-    return tuple(kept)[:MAX_SPECIAL_OBJECTS]
