@@ -37,8 +37,24 @@ __all__ = [
 # Agents that ask a model, and the preset of the one that needs none to be named.
 MODEL_AGENTS = ('mllm', 'scripted')
 SCRIPTED_MODEL = 'scripted_patrol'
-# Arguments that mean nothing without a model.
-_MODEL_ARGUMENTS = ('model', 'base_url', 'memory_from')
+# Arguments that mean nothing without a model; the first three not even as part of recorded options.
+_MODEL_ARGUMENTS = (
+    *(
+        'model',
+        'base_url',
+        'memory_from',
+        'prompt',
+        'reply',
+        'loop',
+        'sonar',
+        'image_size',
+        'memory',
+    ),
+    *('memory_tokens', 'memory_images', 'memory_strip', 'coverage', 'detector', 'planner'),
+    *('call_timeout', 'decision_deadline', 'max_retries', 'max_reasks'),
+    *('max_cost', 'max_tokens', 'max_wall', 'max_decisions'),
+)
+_NEVER_WITHOUT_MODEL = _MODEL_ARGUMENTS[:3]
 
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
@@ -115,12 +131,9 @@ class RunOptions:
     def _check_model(self) -> None:
         """Refuse what does not fit an agent with, or without, a model."""
         if self.agent not in MODEL_AGENTS:
-            for name in _MODEL_ARGUMENTS:
+            for name in _NEVER_WITHOUT_MODEL:
                 if getattr(self, name):
-                    raise OceanGymError(
-                        f'{name}:= is for agent:=mllm and agent:=scripted; '
-                        f'the agent is {self.agent}'
-                    )
+                    raise _needs_model(name, self.agent)
             return
         if self.agent == 'mllm' and not self.model:
             known = ', '.join(_file_names('agents')) or 'none is installed'
@@ -209,6 +222,13 @@ class RunOptions:
             for name, value in self.as_dict().items()
             if value != defaults[name]
         ]
+
+
+def _needs_model(name: str, agent: str) -> OceanGymError:
+    return OceanGymError(
+        f'{name}:= is for agent:=mllm and agent:=scripted; the agent is {agent}. '
+        f'Leave {name}:= out, or give one of these agents.'
+    )
 
 
 def _file_names(folder: str) -> tuple[str, ...]:
@@ -321,7 +341,12 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
             )
             raise OceanGymError(f'argument {name}:= has no value; {remedy}')
         given[name] = _read(argument, text)
-    return resolve_names(RunOptions(**given), water_given='water' in given)
+    options = RunOptions(**given)
+    if options.agent not in MODEL_AGENTS:
+        # Ignored, a limit or an aid would be taken to be in force.
+        for name in given.keys() & _MODEL_ARGUMENTS:
+            raise _needs_model(name, options.agent)
+    return resolve_names(options, water_given='water' in given)
 
 
 def resolve_names(options: RunOptions, *, water_given: bool = True) -> RunOptions:
