@@ -345,6 +345,28 @@ def test_who_takes_memory_waits_for_who_gives_it(tmp_path: Path) -> None:
     assert row.state is CellState.FAILED
 
 
+def test_memory_is_handed_on_and_such_runs_are_verified(tmp_path: Path) -> None:
+    changes = {'models': ['scripted_patrol'], 'tasks': ['task2'], 'sensors': 'auto'}
+    source = write(
+        tmp_path, durations=[30], transfer={'modes': ['none', 'within_task']}, **changes
+    )
+    taker = 'scripted_patrol.task2.point1.w0.r0.t30.within_task'
+    summary = run(source, tmp_path, filters=[taker])
+    assert (summary.ran, summary.failed) == (2, 0)
+    directory = summary.directory / 'runs' / taker
+    giver = 'scripted_patrol.task2.random_2.w0.r0.t30'
+    run_file = yaml.safe_load((directory / 'run.yaml').read_text(encoding='utf-8'))
+    assert [source['run_id'] for source in run_file['experience']] == [giver]
+    first = json.loads((directory / 'trace.jsonl').read_text(encoding='utf-8').splitlines()[0])
+    prompt = ' '.join(
+        part.get('text', '')
+        for message in first['calls'][0]['messages']
+        for part in message['parts']
+    )
+    assert 'the same task' in prompt
+    assert main(['verify', str(directory)]) == 0
+
+
 @pytest.fixture
 def orphan(tmp_path: Path) -> Iterator[int]:
     """A process that holds the workers' lock, as a worker does whose runner was killed."""
