@@ -314,7 +314,10 @@ def make_model(
     key = _key(preset, os.environ if environ is None else environ)
     server = None
     if preset.scripted is not None and not base_url:
-        server = ScriptedModelServer(script=script(preset.scripted), model=preset.model)
+        # A long episode's images would fill the memory.
+        server = ScriptedModelServer(
+            script=script(preset.scripted), keep_requests=False, model=preset.model
+        )
         server.start()
         address = server.url
     return OpenAIModel(
