@@ -11,6 +11,7 @@ import yaml
 from oceangym_agent.replies import parse_reply, ParsedReply, ReplyError, ReplyStyle
 from oceangym_core.contract import Action
 
+LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 CORPUS = Path(__file__).parent / 'replies'
 KEYS = {'reply', 'repeat', 'error', 'action', 'magnitude', 'finds', 'special', 'views'}
 
@@ -20,7 +21,7 @@ def entries() -> list[tuple[str, dict[str, Any]]]:
     return [
         (f'{path.stem}:{number}', entry)
         for path in sorted(CORPUS.glob('*.yaml'))
-        for number, entry in enumerate(yaml.safe_load(path.read_text(encoding='utf-8')), 1)
+        for number, entry in enumerate(yaml.load(path.read_text(encoding='utf-8'), LOADER), 1)
     ]
 
 

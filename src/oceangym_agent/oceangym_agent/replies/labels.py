@@ -18,7 +18,7 @@ _STRONG_LABEL = re.compile(
 _WEAK_LABEL = re.compile(
     r'(?:here is |here\'s |this is |so )?(?:my |the |your |our )?'
     rf'(?:{_ADJECTIVE} ){{0,3}}(?:answer|'
-    r'order|output|response|reply|decision|next step|result|conclusion)(?: is)?|assistant|'
+    r'order|output|execute|response|reply|decision|next step|result|conclusion)(?: is)?|assistant|'
     r'.{0,80}\b(?:i|we)(?: have|\'ve)? (?:will|shall|decided? to|choose(?: to)?|chose(?: to)?)'
 )
 _CHINESE_LABELS = frozenset(

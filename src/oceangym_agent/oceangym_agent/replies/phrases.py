@@ -43,7 +43,7 @@ _LEAD = re.compile(
     r"(?:i|we)(?: will|'ll| shall| must| should| need to| have to| am going to|'m going to"
     r"| are going to|'re going to| have decided to|'ve decided to| decide to| decided to"
     r"| choose to| chose to|'d like to| intend to| plan to)(?: now)?|let's|let us|let me|"
-    r'you should|(?:the )?(?:auv|vehicle|robot|rov) (?:should|must|shall)|'
+    r'you should|(?:the )?(?:auv|vehicle|robot|rov) (?:should|must|shall|needs to|has to)|'
     r'(?:my|the|our)(?: (?:next|final|best|chosen|safest|single|only|recommended|correct|right|'
     r'appropriate|navigation|control|movement)){0,3} '
     r'(?:command|action|move|decision|step|manoeuvre|maneuver|choice|answer|thing to do)(?: now| here)? '

@@ -35,7 +35,7 @@ from oceangym_agent.replies.quantities import magnitude_of, NO_MAGNITUDE, read_q
 from oceangym_agent.replies.reply import ReplyError
 
 _COLON = re.compile(r'(?<!\d)[:：](?!//)|[:：](?![\d/])')
-_LABELLED = re.compile(r'\W*(?:\w+ ){0,3}(?:command|action)\W*[:：]', re.IGNORECASE)
+_LABELLED = re.compile(r'\W*(?:\w+ ){0,3}(?:command|action|magnitude)\W*[:：]', re.IGNORECASE)
 _PIECE = re.compile(r'[,;|—]|\s-\s')
 
 _TAKEN_BACK = re.compile(
