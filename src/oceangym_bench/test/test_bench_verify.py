@@ -265,6 +265,22 @@ def test_what_follows_a_contact_is_not_compared(
     assert verify_run(forged(grounded, tmp_path, bounce), hangar).accepted
 
 
+def test_what_is_not_flown_again_is_not_accepted(
+    flown: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a forger would only have to leave a decision out, or to claim another mode."""
+
+    def lose_a_decision(lines: list[Line]) -> None:
+        del lines[2]['decision']
+        lines[2]['truth']['trajectory'][10][1] += 5.0
+
+    assert main(['verify', str(forged(flown, tmp_path, lose_a_decision))]) == 1
+    captured = capsys.readouterr()
+    assert captured.out.startswith('NOT REPEATABLE')
+    assert 'trajectory: not compared its agent published no decision' in captured.out
+    assert '0 accepted, 0 rejected, 1 not repeatable' in captured.err
+
+
 def hide_contacts(lines: list[Line]) -> None:
     for line in lines[:-1]:
         line['contacts'] = []
