@@ -10,6 +10,7 @@ from pathlib import Path
 import re
 from typing import Any
 
+from oceangym_agent.models.presets import preset_names
 from oceangym_bench.benchmark_file import (
     BenchmarkFile,
     known_choice,
@@ -17,8 +18,8 @@ from oceangym_bench.benchmark_file import (
     TASK_GROUPS,
 )
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import model_names, prompt_names, resolve_names, RunOptions
-from oceangym_core.tasks import TaskRegistry
+from oceangym_core.options import prompt_names, resolve_names, RunOptions
+from oceangym_core.tasks import config_folder, TaskRegistry
 
 MAX_CELLS = 20_000
 # What a person may change without changing what is measured.
@@ -127,11 +128,14 @@ def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
     _check_size(benchmark, points)
     for point, duration in itertools.product(points, benchmark.durations or (None,)):
         _check_names(benchmark, point, duration)
+    presets = preset_names([config_folder(folder, 'agents') for folder in _folders(benchmark)])
+    known_prompts = prompt_names(_folders(benchmark))
+    prompts_of_models = [known_choice('prompt', p, known_prompts) for p in benchmark.prompts]
     cells: list[Cell] = []
     for model in benchmark.models:
-        known_choice('model', model, (*PLAIN_AGENTS, *model_names()))
+        known_choice('model', model, (*PLAIN_AGENTS, *presets))
         plain = model in PLAIN_AGENTS
-        prompts = ('',) if plain else tuple(map(_prompt, benchmark.prompts))
+        prompts = [''] if plain else prompts_of_models
         modes = ('none',) if plain else benchmark.transfer.modes
         for prompt in prompts:
             for mode in modes:
@@ -170,8 +174,9 @@ def _check_names(benchmark: BenchmarkFile, point: _TaskPoint, duration: float | 
         raise OceanGymError(f'benchmark {benchmark.name}: {error}') from None
 
 
-def _prompt(name: str) -> str:
-    return known_choice('prompt', name, prompt_names() or (DEFAULT_PROMPT,))
+def _folders(benchmark: BenchmarkFile) -> tuple[Path, ...]:
+    """Return the file's own configuration directories."""
+    return tuple(Path(folder).expanduser() for folder in benchmark.config)
 
 
 def _keys(
@@ -282,7 +287,7 @@ def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
 
 def _task_points(benchmark: BenchmarkFile) -> tuple[_TaskPoint, ...]:
     """Return the tasks in their waters, in the file's order, none twice."""
-    registry = TaskRegistry.load(tuple(Path(c).expanduser() for c in benchmark.config))
+    registry = TaskRegistry.load(_folders(benchmark))
     named = {
         alias: _TaskPoint(task, water, alias, registry.get(task).world_source)
         for alias, task, water in registry.benchmark()

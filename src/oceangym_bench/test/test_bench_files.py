@@ -6,6 +6,7 @@ from collections import Counter
 import contextlib
 import itertools
 from pathlib import Path
+import shutil
 from typing import Any
 
 from hypothesis import given, HealthCheck, settings
@@ -15,6 +16,8 @@ import yaml
 
 from oceangym_bench.benchmark_file import benchmark_names, benchmark_path, load_benchmark
 from oceangym_bench.cells import Cell, cells_of, select, with_sources
+from oceangym_bench.runner import try_models
+from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import RunOptions
 
@@ -54,6 +57,21 @@ def test_the_matrix_is_every_combination_once(tmp_path: Path) -> None:
     assert one.options == expected
     # A task that is named by its id runs in the waters of the file, and has its alias there.
     assert [c.alias for c in cells if c.options.task == 'locate_robot'] == ['task1'] * 24
+
+
+def test_models_and_prompts_of_the_file_s_own_configuration_are_known(tmp_path: Path) -> None:
+    own = tmp_path / 'conf'
+    shutil.copytree(config_path('prompts', 'concise'), own / 'prompts' / 'terse')
+    (own / 'agents').mkdir()
+    preset = config_path('agents', 'scripted_patrol.yaml').read_text(encoding='utf-8')
+    (own / 'agents' / 'mine.yaml').write_text(preset.replace('id: scripted_patrol', 'id: mine'))
+    changes: dict[str, Any] = {'models': ['mine'], 'prompts': ['terse']}
+    cells = laid_out(tmp_path, config=[str(own)], **changes)
+    assert {(c.options.model, c.options.prompt) for c in cells} == {('mine', 'terse')}
+    try_models(cells)
+    for kind, value in (('model', 'mine'), ('prompt', 'terse')):
+        with pytest.raises(OceanGymError, match=f"unknown {kind} '{value}'"):
+            laid_out(tmp_path, **{f'{kind}s': [value]})
 
 
 def test_runs_of_one_simulator_follow_each_other(tmp_path: Path) -> None:

@@ -241,9 +241,10 @@ def model_names() -> tuple[str, ...]:
     return _file_names('agents')
 
 
-def prompt_names() -> tuple[str, ...]:
-    """Return the shipped prompts."""
-    return tuple(sorted(p.parent.name for p in config_path('prompts').glob('*/prompt.yaml')))
+def prompt_names(config_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Return the shipped prompts, and those of further configuration directories."""
+    roots = (config_path('prompts'), *(folder / 'prompts' for folder in config_dirs))
+    return tuple(sorted({p.parent.name for root in roots for p in root.glob('*/prompt.yaml')}))
 
 
 def _check_url(url: str) -> None:
