@@ -164,8 +164,12 @@ def check_limits(reply: ParsedReply) -> None:
     repr(reply).encode('utf-8')
 
 
-def frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def frozen(find: dict[str, Any]) -> tuple[Any, ...]:
+    position = find['position']
+    return (
+        *(find[key] for key in sorted(find.keys() - {'position'})),
+        position and tuple(position),
+    )
 
 
 @COMMON
@@ -178,7 +182,7 @@ def test_valid_json_survives_its_wrapping(
     assert parsed.action.value == reply['action']
     assert parsed.magnitude == pytest.approx(reply['magnitude'])
     # As values, not as text: 0.0 and -0.0 are one place.
-    assert len(parsed.finds) == len({tuple(map(frozen, find.values())) for find in reply['finds']})
+    assert len(parsed.finds) == len({frozen(find) for find in reply['finds']})
     for find, given_find in zip(parsed.finds, reply['finds'][:1]):
         assert find.label == given_find['label']
         assert find.position == (given_find['position'] and tuple(given_find['position']))
