@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oceangym_agent.models.presets import load_preset, ModelPreset, preset_names
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import option_table
+from oceangym_core.option_help import option_table
 from oceangym_core.streams import CONTRACT, Stream
 
 

@@ -9,12 +9,12 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind, MAX_SEED
+from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.starts import parse_start, START_NAMES
+from oceangym_core.starts import parse_start
 from oceangym_core.tasks import TaskRegistry
-from oceangym_core.waters import load_profile, load_water, profile_names, water_names
+from oceangym_core.waters import load_profile, load_water
 
 # The table belongs to the options: whoever needs one takes both from here.
 __all__ = [
@@ -25,10 +25,7 @@ __all__ = [
     'Argument',
     'Kind',
     'RunOptions',
-    'choices_of',
-    'help_lines',
     'model_names',
-    'option_table',
     'parse_ros_arguments',
     'prompt_names',
     'resolve_names',
@@ -37,24 +34,11 @@ __all__ = [
 # Agents that ask a model, and the preset of the one that needs none to be named.
 MODEL_AGENTS = ('mllm', 'scripted')
 SCRIPTED_MODEL = 'scripted_patrol'
-# Arguments that mean nothing without a model; the first three not even as part of recorded options.
-_MODEL_ARGUMENTS = (
-    *(
-        'model',
-        'base_url',
-        'memory_from',
-        'prompt',
-        'reply',
-        'loop',
-        'sonar',
-        'image_size',
-        'memory',
-    ),
-    *('memory_tokens', 'memory_images', 'memory_strip', 'coverage', 'detector', 'planner'),
-    *('call_timeout', 'decision_deadline', 'max_retries', 'max_reasks'),
-    *('max_cost', 'max_tokens', 'max_wall', 'max_decisions'),
-)
-_NEVER_WITHOUT_MODEL = _MODEL_ARGUMENTS[:3]
+# Arguments that mean nothing without a model: in the table, from model:= to the budgets.
+_NAMES = [argument.name for argument in ARGUMENTS]
+_MODEL_ARGUMENTS = _NAMES[_NAMES.index('model') : _NAMES.index('max_decisions') + 1]
+# These not even as part of recorded options.
+_NEVER_WITHOUT_MODEL = ('model', 'base_url', 'memory_from')
 
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
@@ -345,7 +329,7 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
     options = RunOptions(**given)
     if options.agent not in MODEL_AGENTS:
         # Ignored, a limit or an aid would be taken to be in force.
-        for name in given.keys() & _MODEL_ARGUMENTS:
+        for name in given.keys() & set(_MODEL_ARGUMENTS):
             raise _needs_model(name, options.agent)
     return resolve_names(options, water_given='water' in given)
 
@@ -383,55 +367,3 @@ def resolve_names(options: RunOptions, *, water_given: bool = True) -> RunOption
     if t_interval > t_max:
         raise OceanGymError(f't_interval {t_interval:g} s exceeds t_max {t_max:g} s')
     return options
-
-
-def choices_of(argument: Argument) -> tuple[str, ...]:
-    """Return the values that an argument takes, looked up where they are files."""
-    if argument.choices:
-        return argument.choices
-    if argument.name == 'task':
-        return (*TaskRegistry.load().names(), 'task1..task12', '<file>.yaml')
-    if argument.name == 'water':
-        return (*water_names(), '<file>.yaml')
-    if argument.name == 'profile':
-        return (*profile_names(), '<file>.yaml')
-    if argument.name == 'start':
-        return (*START_NAMES, 'x,y,z,yaw_deg')
-    if argument.name == 'model':
-        return (*model_names(), '<file>.yaml')
-    if argument.name == 'prompt':
-        return (*prompt_names(), '<directory>')
-    return ()
-
-
-def help_lines() -> list[str]:
-    """Return one line an argument for the command line's help."""
-    width = max(len(a.name) + len(a.default) for a in ARGUMENTS) + 4
-    lines = []
-    for argument in ARGUMENTS:
-        head = f'{argument.name}:={argument.default}'.ljust(width)
-        lines.append(f'  {head}{argument.description}{_values_note(argument)}')
-    return lines
-
-
-def _values_note(argument: Argument) -> str:
-    if argument.choices and argument.kind is Kind.NAME:
-        return f' [{" | ".join(argument.choices)}]'
-    if argument.kind is Kind.NUMBER:
-        return (
-            f' [{argument.low:g} .. {argument.high:g}{f" {argument.unit}" * bool(argument.unit)}]'
-        )
-    return ''
-
-
-def option_table() -> str:
-    """Return the README's table of arguments (Markdown)."""
-    rows = ['| argument | default | values | meaning |', '|---|---|---|---|']
-    for argument in ARGUMENTS:
-        values = ' '.join(f'`{c}`' for c in choices_of(argument))
-        if argument.kind in (Kind.INTEGER, Kind.NUMBER):
-            high = 'large' if argument.high == MAX_SEED else f'{argument.high:g}'
-            values = f'{argument.low:g} .. {high} {argument.unit}'.strip()
-        default = f'`{argument.default}`' if argument.default else ''
-        rows.append(f'| `{argument.name}` | {default} | {values} | {argument.description} |')
-    return '\n'.join(rows) + '\n'

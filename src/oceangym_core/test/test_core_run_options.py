@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 import pytest
 
 from oceangym_core.errors import OceanGymError
+from oceangym_core.option_help import choices_of, help_lines, option_table
 from oceangym_core.options import (
     ARGUMENTS,
-    choices_of,
-    help_lines,
-    option_table,
     parse_ros_arguments,
     RunOptions,
 )
