@@ -329,8 +329,9 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
     options = RunOptions(**given)
     if options.agent not in MODEL_AGENTS:
         # Ignored, a limit or an aid would be taken to be in force.
-        for name in given.keys() & set(_MODEL_ARGUMENTS):
-            raise _needs_model(name, options.agent)
+        for name in given:
+            if name in _MODEL_ARGUMENTS:
+                raise _needs_model(name, options.agent)
     return resolve_names(options, water_given='water' in given)
 
 
