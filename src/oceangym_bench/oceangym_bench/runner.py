@@ -136,8 +136,8 @@ def run_benchmark(
         def started(job: Job) -> None:
             watcher.started(job.cell_id)
 
-        executor = make_executor(directory)
-        executor.run(queue, started=started, finished=finished)
+        if due:
+            make_executor(directory).run(queue, started=started, finished=finished)
     return RunSummary(
         directory=directory.root,
         total=len(wanted),
