@@ -224,8 +224,12 @@ def _redirect_output(logs: Path) -> None:
 
 def default_workers() -> int:
     """Return how many runs at a time suit this machine: one a CPU, as long as memory lasts."""
-    free = os.sysconf('SC_AVPHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
-    return max(1, min(cpu_count(), free // WORKER_BYTES))
+    try:
+        lines = Path('/proc/meminfo').read_text(encoding='ascii').splitlines()
+        free = next(int(line.split()[1]) for line in lines if line.startswith('MemAvailable:'))
+    except (OSError, StopIteration):
+        return cpu_count()
+    return max(1, min(cpu_count(), free * 1024 // WORKER_BYTES))
 
 
 def cpu_count() -> int:
