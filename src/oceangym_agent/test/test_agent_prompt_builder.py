@@ -465,8 +465,9 @@ def test_the_examples_are_replies_that_are_understood(name: str, style: ReplySty
         assert (parsed[2].action, parsed[2].magnitude) == (Action.ROTATE_LEFT, 30.0)
         assert (find.range_m, find.bearing_deg, find.direction) == (14.0, 30.0, 'front')
         # The example's own geometry: heading 60 and bearing 30 is along y, from [10, 20].
-        place = (10 + 14 * math.cos(math.pi / 2), 20 + 14 * math.sin(math.pi / 2), -56.0)
+        place = (10 + 14 * math.cos(math.pi / 2), 20 + 14 * math.sin(math.pi / 2), -52.0)
         assert find.position == pytest.approx(place)
+        assert math.dist(place, (10.0, 20.0, -50.0)) == pytest.approx(14.0, abs=0.5)
 
 
 # ------------------------------------------------------------------ prompts of one's own
