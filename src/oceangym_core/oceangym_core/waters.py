@@ -28,7 +28,11 @@ class Water(Schema):
         jerlov: Optical water type.
         light_lux: Daylight 50 m below the surface [lux].
         lamps: Whether the vehicle's lamps are on.
-        visibility: Range at which a lamp-lit object fades out [m]; None where the sun limits it.
+        visibility: How far one sees [m], which sets the turbidity: a black object against daylight,
+            with lamps on a lamp-lit one against the lamps' haze. None: as the Jerlov type is.
+        sun_elevation_deg: Of the sun above the horizon [deg].
+        wind: Over the surface [m/s]; roughens it.
+        marine_snow: Aggregates larger than half a millimetre in a cubic metre [1/m3].
         temperature_c, salinity_psu: Of the water [deg C, PSU], for sound absorption.
     """
 
@@ -40,6 +44,9 @@ class Water(Schema):
     light_lux: Annotated[float, Field(ge=0, le=200000)]
     lamps: bool
     visibility: Annotated[float, Field(gt=0, le=200)] | None = None
+    sun_elevation_deg: Annotated[float, Field(ge=-90, le=90)] = 45.0
+    wind: Annotated[float, Field(ge=0, le=30)] = 4.0
+    marine_snow: Annotated[float, Field(ge=0, le=10000)] = 50.0
     temperature_c: Annotated[float, Field(ge=-2, le=40)] = 10.0
     salinity_psu: Annotated[float, Field(ge=0, le=45)] = 35.0
 

@@ -14,7 +14,8 @@ from oceangym_sim.cameras import CameraFrame
 from oceangym_sim.sonar import PingFormer
 from oceangym_sim.sonar_rig import SonarFrame
 
-# A pixel counts if the target's own light is at least this after exposure.
+# A pixel counts if the target's own light is at least this of the sensor's full scale after
+# exposure (linear, before the display curve) and stands out of the noise.
 DIRECT_SIGNAL = 4.0 / 255.0
 # A sonar cell counts if the target's echo is at least 6 dB over everything else in it.
 ECHO_RATIO = 10.0**0.6

@@ -100,7 +100,7 @@ class SensorSuite:
                 optics=optics,
                 lamps=lamps,
                 seed=seed,
-                samples=1 if truth else 2,
+                samples=1 if truth else 4,
             )
         if sonars:
             self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed, water=sound)

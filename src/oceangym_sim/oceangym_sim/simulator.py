@@ -167,7 +167,7 @@ class Simulator:
             world=self.world,
             cameras=self.cameras,
             sonars=self.sonars,
-            optics=_optics(self.options.water),
+            optics=WaterOptics.of(self.options.water),
             sound=_sound(self.options.water),
             lamps=self._lamps,
             anchors=anchors,
@@ -427,17 +427,6 @@ def _row(state: VehicleState) -> Array:
 
 def _resized(spec: CameraSpec, size: int | None) -> CameraSpec:
     return spec if size is None else replace(spec, width=size, height=size)
-
-
-def _optics(water: Water) -> WaterOptics:
-    """Return the optics of a water; without a visibility of its own, the model's default."""
-    optics = WaterOptics(
-        jerlov=water.jerlov,
-        light_lux=water.light_lux,
-        depth_offset=water.depth_offset,
-        lamps=1.0 if water.lamps else 0.0,
-    )
-    return optics if water.visibility is None else replace(optics, visibility=water.visibility)
 
 
 def _sound(water: Water) -> SeaWater:
