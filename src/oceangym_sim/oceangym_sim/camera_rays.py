@@ -10,9 +10,10 @@ from oceangym_core.observation import CameraSpec
 
 Array = NDArray[np.float64]
 
-# Sub-pixel positions [px]: a rotated grid, no two in a row or column. The first one alone is used
-# inside surfaces, where the texture's mip level does the filtering; edges get all of them.
-SAMPLES = ((-0.125, 0.375), (0.375, 0.125), (0.125, -0.375), (-0.375, -0.125))
+# Sub-pixel positions [px]: the centre, which ground truth is taken at, and a triangle about it, no
+# two in a row or column. The centre alone is used inside surfaces, where the texture's mip level
+# does the filtering; edges get all of them.
+SAMPLES = ((0.0, 0.0), (0.36, 0.12), (-0.28, 0.25), (-0.08, -0.37))
 _ITERATIONS = 20
 
 

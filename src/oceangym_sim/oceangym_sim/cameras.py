@@ -121,12 +121,11 @@ class CameraRig:
         self._normals = normals
         self._starts = np.cumsum([0, *(spec.width * spec.height for spec in specs)])
         scene.activate()
-        offsets = SAMPLES[:samples] if samples > 1 else ((0.0, 0.0),)
         self._rays = [
             mi.Vector3f(
                 np.ascontiguousarray(np.concatenate([pixel_rays(spec, at) for spec in specs]).T)
             )
-            for at in offsets
+            for at in SAMPLES[:samples]
         ]
         self._far = max(spec.far for spec in specs)
         self._angle = float(np.mean([pixel_angle(spec.focal_length) for spec in specs]))

@@ -22,6 +22,7 @@ from oceangym_core.signed_distance import build_distance_field, cast_ray
 from oceangym_core.waters import Water
 from oceangym_core.world import Anchor, World
 from oceangym_sim.autopilot import Autopilot
+from oceangym_sim.camera_truth import CameraTruth, Labeller
 from oceangym_sim.dynamics import Dynamics, VehicleState
 from oceangym_sim.environment import Current, Environment
 from oceangym_sim.lamps import Lamp
@@ -72,6 +73,7 @@ class Simulator:
         )
         self.observation: Observation | None = None
         self.truth: StepTruth | None = None
+        self.labels: dict[str, CameraTruth] = {}
         self.lamp_level = 1.0 if options.water.lamps else 0.0
         self._field = build_distance_field(world)
         self._scene: RayScene | None = None
@@ -92,6 +94,12 @@ class Simulator:
         """Supply voltage at the thrusters [V]."""
         self._need_reset()
         return float(self._dynamics.voltage[0])
+
+    @property
+    def labeller(self) -> Labeller | None:
+        """What names the numbers in `labels`; None without labels."""
+        self._need_reset()
+        return self._sensors.labeller
 
     @property
     def busy(self) -> bool:
@@ -173,6 +181,7 @@ class Simulator:
             anchors=anchors,
             seed=request.seed,
             device=self.options.device,
+            labels=self.options.labels,
             mode=self.options.sensors,
             scene=self._scene,
         )
@@ -402,6 +411,7 @@ class Simulator:
         reading = self._sensors.observe(
             pose=state.pose, index=noise_index, lamp_level=self.lamp_level
         )
+        self.labels = reading.labels
         observation = Observation(
             index=index,
             stamp=self.clock,
