@@ -1,4 +1,4 @@
-"""Waters and operating profiles: what the vehicle swims in, as YAML files."""
+"""Waters, environments and operating profiles: what the vehicle swims in, as YAML files."""
 
 from __future__ import annotations
 
@@ -69,6 +69,16 @@ class Current(Schema):
     depth_veer_deg_per_m: Annotated[float, Field(ge=-30, le=30)] = 0.0
 
 
+class Environment(Water):
+    """A named place and time: a water with its own current. ``water:=`` takes it like a water.
+
+    Attributes:
+        current: Replaces that of the profile; None leaves the profile's.
+    """
+
+    current: Current | None = None
+
+
 class Profile(Schema):
     """How hard the run is made.
 
@@ -87,16 +97,24 @@ class Profile(Schema):
     battery_ends: bool
 
 
-EntryT = TypeVar('EntryT', Water, Profile)
+EntryT = TypeVar('EntryT', Water, Environment, Profile)
 
 
 def load_water(name: str, extra_dirs: Iterable[Path] = ()) -> Water:
-    """Return a water by id or by the path of its YAML file.
+    """Return a water or an environment by id or by the path of its YAML file.
 
     Raises:
         OceanGymError: There is none, or its file is wrong.
     """
-    return _load('water', 'waters', Water, name, extra_dirs)
+    if name.endswith(('.yaml', '.yml')):
+        # An environment may say all that a water may.
+        return read_schema(Path(name).expanduser(), Environment)
+    entries = _waters(extra_dirs)
+    if name not in entries:
+        raise unknown_name(
+            'water', name, entries, hint='One of your own is given by the path of its YAML file.'
+        )
+    return entries[name]
 
 
 def load_profile(name: str, extra_dirs: Iterable[Path] = ()) -> Profile:
@@ -109,13 +127,23 @@ def load_profile(name: str, extra_dirs: Iterable[Path] = ()) -> Profile:
 
 
 def water_names(extra_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
-    """Return the ids of the known waters."""
-    return tuple(_entries('waters', Water, extra_dirs))
+    """Return the ids of the known waters, those of the benchmark and named environments."""
+    return tuple(_waters(extra_dirs))
 
 
 def profile_names(extra_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
     """Return the ids of the known profiles."""
     return tuple(_entries('profiles', Profile, extra_dirs))
+
+
+def _waters(extra_dirs: Iterable[Path]) -> dict[str, Water]:
+    extra = tuple(extra_dirs)
+    waters: dict[str, Water] = dict(_entries('waters', Water, extra))
+    for name, environment in _entries('environments', Environment, extra).items():
+        if name in waters:
+            raise OceanGymError(f'environment {name!r} has the id of a water; rename it')
+        waters[name] = environment
+    return waters
 
 
 def _load(
