@@ -82,6 +82,6 @@ def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer) -> int:
     if not mine.any():
         return 0
     mine &= target.near(frame.position)
-    echo = former.noise_free(frame.distance, frame.cosine, np.where(mine, frame.power, 0.0))
+    echo = former.resolved(frame.near, frame.far, np.where(mine, frame.power, 0.0))
     rest = np.maximum(frame.mean - echo, 0.0) + former.noise_floor[:, None]
     return int(((echo >= ECHO_RATIO * rest) & (echo > 0.0)).sum())
