@@ -172,7 +172,8 @@ class PingFormer:
         """Return the mean echo image, (range_bins, beams), full scale 1, not clipped.
 
         Args:
-            near, far: Each ray's echo is spread over these ranges [m] (see `footprint`).
+            near: Where each ray's echo begins [m] (see `footprint`).
+            far: Where it ends [m].
             power: From `echo_power`; zero out rays to see only some things.
             bounces: Echoes of the second bounce.
         """

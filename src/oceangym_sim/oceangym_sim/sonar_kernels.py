@@ -11,7 +11,10 @@ import numpy as np
 
 @numba.njit(cache=True, nogil=True)
 def spread(image, near, far, power, range_min, resolution):
-    """Add each ray's power over the bins that its footprint covers (one bin's length at least)."""
+    """Add each ray's power over the bins that its footprint covers (a quarter bin at least).
+
+    A bin is what the sonar resolves: a point stays in its bin, or two where it lies on their edge.
+    """
     bins = image.shape[1]
     rays, beams = near.shape
     for ray in range(rays):
@@ -21,9 +24,9 @@ def spread(image, near, far, power, range_min, resolution):
                 continue
             low = (near[ray, beam] - range_min) / resolution
             high = (far[ray, beam] - range_min) / resolution
-            if high - low < np.float32(1.0):
+            if high - low < np.float32(0.25):
                 middle = np.float32(0.5) * (low + high)
-                low, high = middle - np.float32(0.5), middle + np.float32(0.5)
+                low, high = middle - np.float32(0.125), middle + np.float32(0.125)
             if high <= 0.0 or low >= bins:
                 continue
             density = p / (high - low)
