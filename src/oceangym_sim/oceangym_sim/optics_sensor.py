@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 # Percentiles of a view: its black, and what may not burn out.
-_DARKEST, _BRIGHT = 2.0, 96.0
+_DARKEST, _BRIGHT = 4.0, 96.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +28,13 @@ class Sensor:
     Attributes:
         electrons: Collected in the longest exposure per radiance [1/(lux/sr)], each channel. A
             2.9 um pixel (Sony IMX290 class), four binned, three quarters of the photons counted,
-            a third of them in a channel, f/1.8 and 1/30 s: pi 0.9 / (4 x 1.8^2) x 1/30 s x
+            a third of them in a channel, f/1.8 and 1/15 s: pi 0.9 / (4 x 1.8^2) x 1/15 s x
             33.6 um2 x 0.75 x 4090 photons/(lux s um2) / 3.
         full_well: Electrons at full scale without gain: four times 10,000.
         read_noise: [electrons rms].
         max_gain: Highest total gain, 42 dB.
+        lamp_gain: Highest gain where the lamps are the light, 22 dB: more shows only their haze.
+        crosstalk: Share of R, G, B light in the R, G and B channels: colour filters overlap.
         vignette: Share of the cosine-fourth fall-off that the lens leaves.
         middle: Mean level that the exposure aims at, of full scale, where there is light enough.
         gain_loss: By how much each doubling of the gain lowers that aim: cameras give up
@@ -43,12 +45,18 @@ class Sensor:
         balance_share: How far the balance goes towards grey.
     """
 
-    electrons: float = 250.0
+    electrons: float = 500.0
     full_well: float = 40_000.0
     read_noise: float = 2.0
     max_gain: float = 10.0 ** (42.0 / 20.0)
+    lamp_gain: float = 12.0
+    crosstalk: tuple[tuple[float, float, float], ...] = (
+        (0.90, 0.08, 0.02),
+        (0.06, 0.86, 0.08),
+        (0.01, 0.09, 0.90),
+    )
     vignette: float = 0.35
-    middle: float = 0.18
+    middle: float = 0.21
     gain_loss: float = 0.08
     highlight: float = 0.8
     black_share: float = 0.9
@@ -66,6 +74,8 @@ class Sensor:
             views: Per camera the radiance [lux/sr] of some of its pixels, (3, N), vignetted.
             daylight: Share of the light that is not the lamps': for those the balance is fixed.
         """
+        views = [np.asarray(self.crosstalk, np.float32) @ view for view in views]
+        limit = self.lamp_gain ** (1.0 - daylight) * self.max_gain**daylight
         blacks = [np.percentile(view, _DARKEST, axis=1) for view in views]
         mean = np.mean([view.mean(axis=1, dtype=np.float64) for view in views], axis=0)
         balance = np.clip(
@@ -84,7 +94,7 @@ class Sensor:
             if gain > 1.0:
                 # gain = middle / average x gain^-loss, solved for the gain.
                 gain **= 1.0 / (1.0 - math.log2(1.0 - self.gain_loss))
-            gain = min(gain, self.highlight / bright, self.max_gain)
+            gain = min(gain, self.highlight / bright, limit)
             row[0:3], row[3], row[4:7] = (
                 gain * full_scale * balance,
                 gain,
@@ -134,6 +144,7 @@ def develop(
     scale, gain = mi.Color3f(packed.x, packed.y, packed.z), packed.w
     packed = dr.gather(mi.Vector4f, table, camera * 2 + 1)
     black = mi.Color3f(packed.x, packed.y, packed.z)
+    radiance, direct = _mixed(sensor, radiance), _mixed(sensor, direct)
     # What the sensor holds before white balance, of full scale.
     held = gain * (sensor.electrons / sensor.full_well)
     balance = scale / held
@@ -150,6 +161,11 @@ def develop(
     signal = direct * scale
     # What does not stand out of the noise is not there.
     return image, dr.minimum(dr.max(dr.select(signal >= sigma, signal, 0.0)), 1.0)
+
+
+def _mixed(sensor: Sensor, light: Any) -> Any:
+    """Return what the colour filters make of R, G, B light."""
+    return mi.Color3f(*(r * light.x + g * light.y + b * light.z for r, g, b in sensor.crosstalk))
 
 
 def _near_normal(low: Any, high: Any) -> Any:
