@@ -195,6 +195,37 @@ PRESETS: dict[str, SonarPreset] = {
             range_min=0.75, range_max=50.0, range_bins=1200,
         ),
     ),
+    'ping1d': SonarPreset(
+        source='Blue Robotics, Ping sonar altimeter: 115 kHz, 30 deg, 0.5..50 m',
+        noise_db=-38.0,
+        beam_width=_deg(30.0),
+        side_lobe_db=UNIFORM_SIDE_LOBE_DB,
+        multipath=False,
+        device=Device(
+            frequency=115e3, azimuth_aperture=_deg(90), elevation_aperture=_deg(30), beams=91,
+            range_min=0.5, range_max=50.0, range_bins=1000,
+        ),
+    ),
+    'side_scan': SonarPreset(
+        source='a 400 kHz tow fish, each side: 0.5 x 50 deg',
+        full_scale_db=-40.0,
+        beam_width=_deg(0.5),
+        side_lobe_db=20.0,
+        multipath=False,
+        device=Device(
+            frequency=400e3, azimuth_aperture=_deg(4), elevation_aperture=_deg(50), beams=17,
+            range_min=0.5, range_max=75.0, range_bins=1500,
+        ),
+    ),
+    'profiler': SonarPreset(
+        source='a 400 kHz multibeam echo sounder: 1 x 1 deg beams over 120 deg',
+        beam_width=_deg(1.0),
+        multipath=False,
+        device=Device(
+            frequency=400e3, azimuth_aperture=_deg(120), elevation_aperture=_deg(1), beams=256,
+            range_min=0.5, range_max=75.0, range_bins=1500,
+        ),
+    ),
 }  # fmt: skip
 
 

@@ -207,5 +207,5 @@ def test_a_setting_is_no_device() -> None:
         device_spec('oceangym_decision', direction='front', mount=SPEC.mount)
     assert set(PRESETS) == {
         'oceangym_decision', 'oceangym_perception', 'oculus_m750d', 'oculus_m1200d',
-        'blueview_p900', 'ping360',
+        'blueview_p900', 'ping360', 'ping1d', 'side_scan', 'profiler',
     }  # fmt: skip
