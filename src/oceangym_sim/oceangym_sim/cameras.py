@@ -137,7 +137,8 @@ class CameraRig:
         self._fall_off = np.concatenate(
             [self.sensor.fall_off(optical_rays(spec)[:, 2]) for spec in specs]
         )
-        dr.eval(*self._rays, self._camera, self._offsets)
+        self._fall_off_lanes = mi.Float(self._fall_off)
+        dr.eval(*self._rays, self._camera, self._offsets, self._fall_off_lanes)
 
     def render(
         self, *, pose: Pose, index: int, lamp_level: float, motion: Motion | None = None
@@ -160,8 +161,6 @@ class CameraRig:
         elif len(self._rays) > 1:
             self._smooth_edges(picture, pose, lamp_level, self._edges(distance, instance))
         self._snow_fall(picture, distance, pose, index, lamp_level)
-        picture *= self._fall_off
-        direct *= self._fall_off
         lux = float(self._optics.lux(pose.position[2]))
         settings = self.sensor.expose(
             self._metered(picture), daylight=lux / max(lux + _LAMP_LUX * lamp_level, 1e-12)
@@ -170,12 +169,13 @@ class CameraRig:
             self.sensor,
             radiance=mi.Color3f(picture),
             direct=mi.Color3f(direct),
+            fall_off=self._fall_off_lanes,
             settings=settings,
             camera=self._camera,
             key=generator(self._seed, 'camera', index).integers(0, 2**32, 2, dtype=np.uint32),
         )
         dr.eval(image, signal)
-        pixels = image.numpy().T.astype(np.uint8)
+        pixels = image.numpy().view(np.uint8).reshape(-1, 4)[:, :3]
         signals = signal.numpy()
         normals = self._optical_normals(hits, pose) if self._normals else None
         frames = {}
@@ -308,15 +308,15 @@ class CameraRig:
         )
 
     def _metered(self, picture: NDArray[np.float32]) -> list[NDArray[np.float32]]:
-        """Return what the exposure looks at of each camera, (3, N)."""
-        return [
-            picture[:, part]
-            .reshape(3, spec.height, spec.width)[
-                :, :: max(1, spec.height // _METERED), :: max(1, spec.width // _METERED)
-            ]
-            .reshape(3, -1)
-            for spec, part in zip(self.specs, self._parts())
-        ]
+        """Return what the exposure looks at of each camera, (3, N), vignetted."""
+        views = []
+        for spec, part in zip(self.specs, self._parts()):
+            size = (spec.height, spec.width)
+            rows, columns = (slice(None, None, max(1, length // _METERED)) for length in size)
+            light = picture[:, part].reshape(3, *size)[:, rows, columns]
+            lens = self._fall_off[part].reshape(size)[rows, columns]
+            views.append((light * lens).reshape(3, -1))
+        return views
 
     @staticmethod
     def _optical_normals(hits: Hits, pose: Pose) -> NDArray[np.float32]:

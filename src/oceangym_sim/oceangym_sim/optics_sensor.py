@@ -125,16 +125,18 @@ def develop(
     *,
     radiance: Any,
     direct: Any,
+    fall_off: Any,
     settings: Array,
     camera: Any,
     key: NDArray[np.uint32],
 ) -> tuple[Any, Any]:
-    """Return the 8-bit image (three UInt32) and the direct signal of full scale, one lane a pixel.
+    """Return the image (UInt32: R, G, B from the lowest byte) and the direct signal of full scale.
 
     Args:
         sensor: The camera's sensor.
-        radiance: All light [lux/sr], vignetted.
+        radiance: All light [lux/sr], one lane a pixel.
         direct: The objects' own light in it.
+        fall_off: Of `Sensor.fall_off`, one lane a pixel.
         settings: Of `Sensor.expose`.
         camera: Index of the camera, one lane a pixel.
         key: Two words that fix every noise bit.
@@ -144,7 +146,7 @@ def develop(
     scale, gain = mi.Color3f(packed.x, packed.y, packed.z), packed.w
     packed = dr.gather(mi.Vector4f, table, camera * 2 + 1)
     black = mi.Color3f(packed.x, packed.y, packed.z)
-    radiance, direct = _mixed(sensor, radiance), _mixed(sensor, direct)
+    radiance, direct = (fall_off * _mixed(sensor, light) for light in (radiance, direct))
     # What the sensor holds before white balance, of full scale.
     held = gain * (sensor.electrons / sensor.full_well)
     balance = scale / held
@@ -157,7 +159,8 @@ def develop(
         _near_normal((first ^ (second << 3)) & 0xFFFF, (second ^ (first << 5)) >> 16),
     )
     encoded = encode((radiance - black) * scale + sigma * noise)
-    image = mi.Vector3u(encoded * 255.0 + 0.5)
+    level = mi.Vector3u(encoded * 255.0 + 0.5)
+    image = level.x | level.y << 8 | level.z << 16
     signal = direct * scale
     # What does not stand out of the noise is not there.
     return image, dr.minimum(dr.max(dr.select(signal >= sigma, signal, 0.0)), 1.0)

@@ -13,6 +13,7 @@ from oceangym_core.contract import optical_orientation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec
+from oceangym_core.waters import load_water
 from oceangym_core.world import load_world
 from oceangym_sim.backend import select_variant
 from oceangym_sim.camera_rays import distort, optical_rays, undistort
@@ -160,6 +161,19 @@ def test_the_lamps_glow_is_the_integral_of_what_is_scattered_back(
     assert total == pytest.approx(LAMP_PHASE * water.scattering * integral, rel=0.02)
 
 
+def test_at_25_m_in_deep_water_there_is_nothing_to_see(card: RayScene) -> None:
+    water = replace(WaterOptics.of(load_water('deep')), snow=0.0)
+    seen = {}
+    for distance in (5.0, 10.0, 25.0):
+        pose = Pose.of((30 - distance, 0, -6))
+        total, direct = middle(card, water, pose, lamps=(LAMP,), lamp_level=1.0)
+        seen[distance] = float((direct / total).max())
+    # White is three times as bright as what visibility is told by: 5 % at 10 m become 15 %.
+    assert seen[5.0] > 0.5
+    assert seen[10.0] == pytest.approx(0.15 / 1.15, abs=0.05)
+    assert seen[25.0] < 1e-3
+
+
 def test_caustics_redistribute_light_and_fade_with_depth(open_water: RayScene) -> None:
     field = LightField(scene=open_water, optics=WaterOptics(), lamps=(), shadows=False)
 
@@ -195,6 +209,15 @@ def test_exposure_has_limits() -> None:
     row = sensor.expose([dark])[0]
     assert row[3] == pytest.approx(10 ** (42 / 20))
     assert 1e-6 * row[0] < 1e-4
+
+
+def test_lamps_limit_the_gain_and_set_the_white_balance() -> None:
+    sensor = Sensor()
+    view = np.array([0.02, 0.05, 0.04], np.float32)[:, None].repeat(100, axis=1)
+    daylight, lamps = (sensor.expose([view], daylight=share)[0] for share in (1.0, 0.0))
+    assert daylight[3] > lamps[3] == pytest.approx(sensor.lamp_gain)
+    assert daylight[0] > daylight[1]
+    assert lamps[:3] == pytest.approx(np.full(3, lamps[0]))
 
 
 def test_noise_grows_with_gain_and_follows_the_photons() -> None:
