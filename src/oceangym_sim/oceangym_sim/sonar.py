@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from oceangym_core.observation import SonarSpec
 from oceangym_sim.sonar_beam import beam_kernel, BeamPattern, elevation_cells, ray_directions
-from oceangym_sim.sonar_kernels import convolve_beams, delay, facing_rows, scatter, spread
+from oceangym_sim.sonar_kernels import convolve_beams, delay, facing_rows, join, scatter, spread
 from oceangym_sim.sonar_limits import check_spec
 from oceangym_sim.sonar_presets import DYNAMIC_RANGE_DB, preset
 from oceangym_sim.sonar_sound import (
@@ -38,6 +38,8 @@ __all__ = ['NOMINAL_WATER', 'REACH', 'Bounces', 'PingFormer', 'SeaWater', 'footp
 # How far a footprint may reach past its centre, as a share of its range: a glancing cell has no end.
 _FARTHEST = 2.0
 _LEAST_COSINE = 0.004
+# Footprints no more than this share of their length apart belong to one surface.
+_ONE_SURFACE = 1.0
 # Rays must be traced this much past the longest range: their footprints reach back into the image.
 REACH = 1.5
 # HoloOcean's azimuth streaks: a row faces the sonar from this share of hits within this angle.
@@ -61,7 +63,9 @@ def footprint(distance: Grid, cosine: Grid, lean: Grid) -> tuple[Grid, Grid]:
     far = distance * np.minimum(
         c / np.maximum(c - lean, c / np.float32(_FARTHEST)), np.float32(_FARTHEST)
     )
-    return near.astype(np.float32), far.astype(np.float32)
+    near, far = near.astype(np.float32), far.astype(np.float32)
+    join(distance, near, far, np.float32(_ONE_SURFACE))
+    return near, far
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ UNIFORM_SIDE_LOBE_DB = 13.26
 _HIGHEST_SIDE_LOBE_DB = 60.0
 _WIDEST = math.radians(170.0)
 # Rays outside the nominal aperture only carry weak echoes: theirs are coarser cells.
-_MAIN_LOBE_CELLS, _SIDE_LOBE_CELLS = 4, 8
-_MOST_CELLS = 16
+_MAIN_LOBE_CELLS, _SIDE_LOBE_CELLS = 2, 8
+_MOST_CELLS = 24
 _STEEPEST = math.radians(85.0)
 # Side lobes are kept over this many beam widths to either side.
 _KERNEL_WIDTHS = 12.0

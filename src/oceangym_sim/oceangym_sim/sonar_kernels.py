@@ -38,6 +38,28 @@ def spread(image, near, far, power, range_min, resolution):
 
 
 @numba.njit(cache=True, nogil=True)
+def join(distance, near, far, tolerance):
+    """Let the footprints of neighbouring rays abut where the surface between them is one, in place.
+
+    Their ends come from a plane through each hit. On a curved surface such ends leave gaps and overlap
+    a little; a gap of more than `tolerance` of the footprints' mean length is a real one, a shadow.
+    """
+    rays, beams = distance.shape
+    for ray in range(rays - 1):
+        for beam in range(beams):
+            a, b = ray, ray + 1
+            if distance[a, beam] > distance[b, beam]:
+                a, b = b, a
+            gap = near[b, beam] - far[a, beam]
+            length = far[a, beam] - near[a, beam] + far[b, beam] - near[b, beam]
+            # Misses are infinitely far: their gaps are infinite or no numbers.
+            if np.abs(gap) <= np.float32(0.5) * tolerance * length:
+                middle = np.float32(0.5) * (near[b, beam] + far[a, beam])
+                far[a, beam] = middle
+                near[b, beam] = middle
+
+
+@numba.njit(cache=True, nogil=True)
 def scatter(image, beam, distance, power, range_min, resolution):
     """Add second-bounce echoes, each over two neighbouring bins."""
     bins = image.shape[1]
