@@ -4,6 +4,9 @@ import json
 
 import numpy as np
 import pytest
+
+pytest.importorskip('rclpy')
+
 import rclpy
 from rclpy.node import Node
 from std_msgs.msg import String
