@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Render every kind of target as the vehicle meets it: RGB and sonar, near, at 40 pixels, at 30 m."""
+"""Render every kind of target as the vehicle meets it, in several waters: RGB and sonar.
+
+A sheet per water: each target from 5 m and 10 m off its surface and from where its longest side
+spans 40 pixels (from 25 m where that is farther). One more sheet shows all six directions.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +18,27 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from oceangym_core.contract import optical_orientation, sonar_orientation
+from oceangym_core.assets import assets_root
+from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec, SonarSpec
+from oceangym_core.waters import load_water
 from oceangym_core.world import Anchor, load_visual_mesh, load_world, World, world_path
 from oceangym_sim.cameras import CameraRig
 from oceangym_sim.fan import FanProjector
+from oceangym_sim.lamps import Lamp
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sonar_rig import SonarRig
+from oceangym_sim.vehicle import load_vehicle
 from oceangym_sim.water import WaterOptics
 
 TILE = 224
 CAPTION = 20
 SPAN_PIXELS = 40
 CROP = 120
-NEAR, FAR = 5.0, 30.0
-LARGE = 5.0
+NEAR, MIDDLE = 5.0, 10.0
+WATERS = ('shallow', 'deep', 'coastal_summer')
 BEARINGS = 16
 # Heights to look from besides the plain one, and from which distance on [m].
 NEAR_ENOUGH, RISES = 10.0, (0.0, 6.0, 12.0)
@@ -121,26 +129,55 @@ class Photographer:
             lamps=(),
             seed=0,
         )
-        self._sonar = SonarRig(scene=scene, specs=(SONAR,), seed=0)
-        self._fan = FanProjector(SONAR)
-
-    def take(
-        self, subject: Subject, distance: float, *, size: int = 512
-    ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Return RGB (size, size, 3) and fan images from `distance` [m] off the target's surface."""
-        pose = self._best_pose(subject, distance)
-        camera = CameraRig(
-            specs=(replace(CAMERA, width=size, height=size),),
-            optics=WaterOptics(),
-            samples=4,
-            scene=self._scene,
-            lamps=(),
-            seed=0,
+        self._vehicle = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
+        self._lamps = tuple(
+            Lamp(
+                position=lamp.position,
+                direction=lamp.direction,
+                lumen=lamp.lumens,
+                half_angle=lamp.beam_width / 2,
+            )
+            for lamp in self._vehicle.lamps
         )
-        frame = camera.render(pose=pose, index=0, lamp_level=0.0)['front']
-        ping = self._sonar.observe(pose=pose, index=0)['front']
+        sonars = tuple(
+            replace(SONAR, direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)))
+            for d in DIRECTIONS
+        )
+        self._sonar = SonarRig(scene=scene, specs=sonars, seed=0)
+        self._fan = FanProjector(SONAR)
+        self._taken = 0
+        self._poses: dict[tuple[str, float], Pose] = {}
+
+    def pose(self, subject: Subject, distance: float) -> Pose:
+        """Return where to photograph a target from, `distance` [m] off its surface."""
+        key = (subject.anchor.name, distance)
+        if key not in self._poses:
+            self._poses[key] = self._best_pose(subject, distance)
+        return self._poses[key]
+
+    def image(self, pose: Pose, water: str, *, size: int = 512) -> NDArray[np.uint8]:
+        """Return RGB (size, size, 3) of the front camera in a water."""
+        return self._frames(pose, water, (replace(CAMERA, width=size, height=size),))['front']
+
+    def around(self, pose: Pose, water: str) -> dict[str, NDArray[np.uint8]]:
+        """Return RGB of all six cameras in a water, by direction."""
+        return self._frames(pose, water, self._vehicle.cameras)
+
+    def fan(self, pose: Pose, direction: str = 'front') -> NDArray[np.uint8]:
+        """Return the fan image of a sonar."""
+        ping = self._sonar.observe(pose=pose, index=0)[direction]
         assert ping.polar is not None
-        return frame.image, self._fan.render(ping.polar)
+        return self._fan.render(ping.polar)
+
+    def _frames(
+        self, pose: Pose, water: str, specs: tuple[CameraSpec, ...]
+    ) -> dict[str, NDArray[np.uint8]]:
+        optics = WaterOptics.of(load_water(water))
+        rig = CameraRig(specs=specs, optics=optics, scene=self._scene, lamps=self._lamps, seed=0)
+        # Other snow in every picture.
+        self._taken += 1
+        frames = rig.render(pose=pose, index=self._taken, lamp_level=optics.lamps)
+        return {name: frame.image for name, frame in frames.items()}
 
     def _best_pose(self, subject: Subject, distance: float) -> Pose:
         """Return the pose of BEARINGS all round that shows most of the target."""
@@ -211,28 +248,42 @@ def tile(image: NDArray[np.uint8], caption: str) -> Image.Image:
     return canvas
 
 
-def row(photographer: Photographer, subject: Subject) -> Image.Image:
-    """Return one target's strip of views."""
+def row(photographer: Photographer, subject: Subject, water: str) -> Image.Image:
+    """Return one target's strip of views in a water."""
     label = f'{subject.anchor.label.lower()}, {subject.length:.1f} m'
-    image, fan = photographer.take(subject, NEAR)
-    tiles = [tile(image, f'{label}: {NEAR:g} m off'), tile(fan, 'sonar, same place')]
-    whole = min(max(NEAR, 0.55 * subject.length), SIGHT)
-    image, _ = photographer.take(subject, whole)
-    tiles.append(tile(image, f'whole, from {whole:.0f} m'))
+    tiles = []
+    for distance, caption in ((NEAR, f'{label}: {NEAR:g} m off'), (MIDDLE, f'{MIDDLE:g} m off')):
+        pose = photographer.pose(subject, distance)
+        tiles.append(tile(photographer.image(pose, water), caption))
+        tiles.append(tile(photographer.fan(pose), 'sonar, same place'))
     distance = CAMERA.focal_length * subject.length / SPAN_PIXELS
     place = min(distance, SIGHT)
     size = 2 * round(CAMERA.width * place / distance / 2)
-    small, fan = photographer.take(subject, place, size=size)
+    pose = photographer.pose(subject, place)
+    small = photographer.image(pose, water, size=size)
     edge = max(0, (size - CROP) // 2)
     small = small[edge : size - edge, edge : size - edge]
     tiles.append(tile(small, f'{SPAN_PIXELS} px long, from {place:.0f} m, enlarged'))
-    if subject.length > LARGE:
-        image, fan = photographer.take(subject, FAR)
-        tiles += [tile(image, f'{FAR:g} m off'), tile(fan, 'sonar, same place')]
-    else:
-        image, fan = photographer.take(subject, place)
-        tiles += [tile(image, f'{place:.0f} m off'), tile(fan, 'sonar, same place')]
-    strip = Image.new('RGB', (sum(t.width + 4 for t in tiles), TILE + CAPTION), (16, 20, 24))
+    tiles.append(tile(photographer.image(pose, water), f'{place:.0f} m off'))
+    return beside(tiles)
+
+
+def directions(photographer: Photographer, subject: Subject) -> Image.Image:
+    """Return what all six cameras and sonars show beside a target, in each water."""
+    pose = photographer.pose(subject, NEAR)
+    strips = []
+    for water in WATERS:
+        images = photographer.around(pose, water)
+        strips.append(beside([tile(images[d], f'{water}: {d}') for d in DIRECTIONS]))
+    fans = [tile(photographer.fan(pose, d), f'sonar {d}') for d in DIRECTIONS]
+    half = len(fans) // 2
+    return below([*strips, beside(fans[:half]), beside(fans[half:])])
+
+
+def beside(tiles: list[Image.Image]) -> Image.Image:
+    """Return pictures in a row."""
+    size = (sum(t.width + 4 for t in tiles), max(t.height for t in tiles))
+    strip = Image.new('RGB', size, (16, 20, 24))
     x = 0
     for picture in tiles:
         strip.paste(picture, (x, 0))
@@ -240,33 +291,44 @@ def row(photographer: Photographer, subject: Subject) -> Image.Image:
     return strip
 
 
+def below(strips: list[Image.Image]) -> Image.Image:
+    """Return pictures one below the other."""
+    size = (max(s.width for s in strips), sum(s.height + 4 for s in strips))
+    sheet = Image.new('RGB', size, (16, 20, 24))
+    y = 0
+    for strip in strips:
+        sheet.paste(strip, (0, y))
+        y += strip.height + 4
+    return sheet
+
+
+def save(sheet: Image.Image, path: Path) -> None:
+    """Write a sheet as JPEG: sensor noise does not compress otherwise."""
+    sheet.save(path, quality=84)
+    print(f'{path}: {path.stat().st_size / 1e6:.2f} MB')
+
+
 def main() -> int:
-    """Write the sheet."""
+    """Write the sheets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
-    parser.add_argument('--output', type=Path, default=Path('worlds/ocean/contact_sheet.png'))
+    parser.add_argument('--output', type=Path, default=Path('src/oceangym_sim/docs'))
+    parser.add_argument('--waters', nargs='+', default=list(WATERS))
     parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     parser.add_argument('--all', action='store_true', help='every target, not one of each kind')
     arguments = parser.parse_args()
     world = load_world(world_path(arguments.world))
     photographer = Photographer(world, RayScene(world, device=arguments.device))
-    seen: set[str] = set()
-    strips = []
+    subjects: dict[str, Subject] = {}
     for anchor in world.anchors:
-        if arguments.all or anchor.label not in seen:
-            seen.add(anchor.label)
-            strips.append(row(photographer, subject_of(world, anchor)))
-            print(f'{anchor.name}', file=sys.stderr)
-    width = max(strip.width for strip in strips)
-    sheet = Image.new('RGB', (width, sum(s.height + 4 for s in strips)), (16, 20, 24))
-    y = 0
-    for strip in strips:
-        sheet.paste(strip, (0, y))
-        y += strip.height + 4
-    # Seven bits a channel are enough for the eye and compress far better than sensor noise does.
-    levels = np.asarray(sheet) & np.uint8(0xFC)
-    Image.fromarray(levels).save(arguments.output, optimize=True)
-    print(f'{arguments.output}: {arguments.output.stat().st_size / 1e6:.2f} MB')
+        key = anchor.name if arguments.all else anchor.label
+        subjects.setdefault(key, subject_of(world, anchor))
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for water in arguments.waters:
+        rows = [row(photographer, subject, water) for subject in subjects.values()]
+        save(below(rows), arguments.output / f'contact_sheet_{water}.jpg')
+    ship = next(s for s in subjects.values() if s.anchor.label == 'SUNKEN SHIP')
+    save(directions(photographer, ship), arguments.output / 'contact_sheet_directions.jpg')
     return 0
 
 

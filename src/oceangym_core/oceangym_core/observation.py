@@ -30,6 +30,7 @@ class CameraSpec:
         width, height: Image size [px].
         horizontal_fov: [rad].
         near, far: Clip distances [m].
+        distortion: k1, k2, p1, p2, k3 of the ``plumb_bob`` lens model; all zero: a pinhole.
     """
 
     direction: str
@@ -39,6 +40,7 @@ class CameraSpec:
     horizontal_fov: float = float(np.pi / 2)
     near: float = 0.1
     far: float = 120.0
+    distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     @property
     def focal_length(self) -> float:

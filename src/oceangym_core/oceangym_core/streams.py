@@ -111,6 +111,37 @@ def sonar_streams(direction: str) -> tuple[Stream, ...]:
     )
 
 
+def label_streams(direction: str) -> tuple[Stream, ...]:
+    """Return a camera's ground truth, which a backend publishes only when asked to.
+
+    Boxes are JSON: ``{stamp, frame_id, boxes: [...]}`` (`oceangym_sim.camera_truth.Box`).
+    """
+
+    def stream(name: str, kind: str) -> Stream:
+        return Stream(
+            name=f'truth/camera/{direction}/{name}',
+            type=kind,
+            delivery=Delivery.FROZEN,
+            record=Record.FULL,
+            direction=direction,
+        )
+
+    image = 'sensor_msgs/msg/Image'
+    return (
+        stream('depth', image),
+        stream('segmentation', image),
+        stream('instance', image),
+        stream('normal', image),
+        stream('boxes', 'std_msgs/msg/String'),
+    )
+
+
+# What the numbers in those images stand for, as JSON: ``{classes: [...], instances: [...]}``.
+LABEL_CLASSES = Stream(
+    name='truth/camera/classes', type='std_msgs/msg/String', delivery=Delivery.LATCHED
+)
+
+
 def _backend(name: str, kind: str, delivery: Delivery) -> Stream:
     return Stream(name=name, type=kind, delivery=delivery)
 

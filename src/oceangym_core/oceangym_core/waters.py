@@ -1,4 +1,4 @@
-"""Waters and operating profiles: what the vehicle swims in, as YAML files."""
+"""Waters, environments and operating profiles: what the vehicle swims in, as YAML files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ class Water(Schema):
         jerlov: Optical water type.
         light_lux: Daylight 50 m below the surface [lux].
         lamps: Whether the vehicle's lamps are on.
-        visibility: Range at which a lamp-lit object fades out [m]; None where the sun limits it.
+        visibility: How far one sees [m], which sets the turbidity: a black object against daylight,
+            with lamps on a lamp-lit one against the lamps' haze. None: as the Jerlov type is.
+        sun_elevation_deg: Of the sun above the horizon [deg].
+        wind: Over the surface [m/s]; roughens it.
+        marine_snow: Aggregates larger than half a millimetre in a cubic metre [1/m3].
         temperature_c, salinity_psu: Of the water [deg C, PSU], for sound absorption.
     """
 
@@ -40,6 +44,9 @@ class Water(Schema):
     light_lux: Annotated[float, Field(ge=0, le=200000)]
     lamps: bool
     visibility: Annotated[float, Field(gt=0, le=200)] | None = None
+    sun_elevation_deg: Annotated[float, Field(ge=-90, le=90)] = 45.0
+    wind: Annotated[float, Field(ge=0, le=30)] = 4.0
+    marine_snow: Annotated[float, Field(ge=0, le=10000)] = 50.0
     temperature_c: Annotated[float, Field(ge=-2, le=40)] = 10.0
     salinity_psu: Annotated[float, Field(ge=0, le=45)] = 35.0
 
@@ -62,6 +69,16 @@ class Current(Schema):
     depth_veer_deg_per_m: Annotated[float, Field(ge=-30, le=30)] = 0.0
 
 
+class Environment(Water):
+    """A named place and time: a water with its own current. ``water:=`` takes it like a water.
+
+    Attributes:
+        current: Replaces that of the profile; None leaves the profile's.
+    """
+
+    current: Current | None = None
+
+
 class Profile(Schema):
     """How hard the run is made.
 
@@ -80,16 +97,24 @@ class Profile(Schema):
     battery_ends: bool
 
 
-EntryT = TypeVar('EntryT', Water, Profile)
+EntryT = TypeVar('EntryT', Water, Environment, Profile)
 
 
 def load_water(name: str, extra_dirs: Iterable[Path] = ()) -> Water:
-    """Return a water by id or by the path of its YAML file.
+    """Return a water or an environment by id or by the path of its YAML file.
 
     Raises:
         OceanGymError: There is none, or its file is wrong.
     """
-    return _load('water', 'waters', Water, name, extra_dirs)
+    if name.endswith(('.yaml', '.yml')):
+        # An environment may say all that a water may.
+        return read_schema(Path(name).expanduser(), Environment)
+    entries = _waters(extra_dirs)
+    if name not in entries:
+        raise unknown_name(
+            'water', name, entries, hint='One of your own is given by the path of its YAML file.'
+        )
+    return entries[name]
 
 
 def load_profile(name: str, extra_dirs: Iterable[Path] = ()) -> Profile:
@@ -102,13 +127,23 @@ def load_profile(name: str, extra_dirs: Iterable[Path] = ()) -> Profile:
 
 
 def water_names(extra_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
-    """Return the ids of the known waters."""
-    return tuple(_entries('waters', Water, extra_dirs))
+    """Return the ids of the known waters, those of the benchmark and named environments."""
+    return tuple(_waters(extra_dirs))
 
 
 def profile_names(extra_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
     """Return the ids of the known profiles."""
     return tuple(_entries('profiles', Profile, extra_dirs))
+
+
+def _waters(extra_dirs: Iterable[Path]) -> dict[str, Water]:
+    extra = tuple(extra_dirs)
+    waters: dict[str, Water] = dict(_entries('waters', Water, extra))
+    for name, environment in _entries('environments', Environment, extra).items():
+        if name in waters:
+            raise OceanGymError(f'environment {name!r} has the id of a water; rename it')
+        waters[name] = environment
+    return waters
 
 
 def _load(

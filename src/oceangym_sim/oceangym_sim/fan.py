@@ -1,4 +1,4 @@
-"""Fan view of a ping, what people and models look at: boresight up, port left, range rings."""
+"""Fan view of a ping, what people and models look at: boresight up, port left."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from oceangym_core.observation import SonarSpec
+from oceangym_sim.sonar_presets import DYNAMIC_RANGE_DB
 
-DYNAMIC_RANGE_DB = 55.0
 _HEIGHT = 512
 _MARGIN = 18
 _RING = 110
@@ -25,9 +25,10 @@ class FanProjector:
     Args:
         spec: The sonar.
         height: Of the fan image [px].
+        rings: Draw range rings with labels, the edges of the aperture and the scale over the echoes.
     """
 
-    def __init__(self, spec: SonarSpec, *, height: int = _HEIGHT) -> None:
+    def __init__(self, spec: SonarSpec, *, height: int = _HEIGHT, rings: bool = True) -> None:
         half = spec.azimuth_aperture / 2
         # Beyond 180 deg the fan reaches below its apex.
         below = max(0.0, -math.cos(half))
@@ -46,14 +47,14 @@ class FanProjector:
         inside = (row >= 0) & (row < spec.range_bins) & (column >= 0) & (column < spec.beams)
         self._inside = inside
         self._index = (row * spec.beams + column)[inside]
-        self._overlay = self._draw_overlay(spec)
+        self._overlay = self._draw_overlay(spec) if rings else None
 
     def render(self, polar: NDArray[np.float32]) -> NDArray[np.uint8]:
         """Return the fan (height, width) uint8 of a polar image (range_bins, beams)."""
         grey = to_grey(polar).ravel()
         fan = np.zeros((self.height, self.width), np.uint8)
         fan[self._inside] = grey[self._index]
-        return np.maximum(fan, self._overlay)
+        return fan if self._overlay is None else np.maximum(fan, self._overlay)
 
     def pixel(self, distance: float, azimuth: float) -> tuple[float, float]:
         """Return the column and row [px] of a range [m] and an azimuth [rad, + to port]."""

@@ -69,3 +69,23 @@ def lamp_table(lamps: tuple[Lamp, ...]) -> NDArray[np.float32]:
         [*lamp.position, *lamp.direction, lamp.peak_intensity, lamp.exponent] for lamp in lamps
     ]
     return np.asarray(rows, dtype=np.float32).reshape(len(lamps), 8)
+
+
+def lamp_irradiance(
+    table: NDArray[np.float32], points: NDArray[np.float64], attenuation: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the lamps' irradiance [lux per channel] across their light at points, (N, 3).
+
+    Args:
+        table: Of `lamp_table`.
+        points: (N, 3) in base_link [m].
+        attenuation: (3,) of the lamp light on its way [1/m].
+    """
+    total = np.zeros((len(points), 3))
+    for lamp in np.asarray(table, dtype=float):
+        offset = points - lamp[:3]
+        distance = np.maximum(np.linalg.norm(offset, axis=1), 0.05)
+        cosine = np.maximum(offset @ lamp[3:6] / distance, 0.0)
+        intensity = lamp[6] * cosine ** lamp[7]
+        total += (intensity / distance**2)[:, None] * np.exp(-attenuation * distance[:, None])
+    return total

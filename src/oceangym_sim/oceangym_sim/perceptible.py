@@ -14,7 +14,8 @@ from oceangym_sim.cameras import CameraFrame
 from oceangym_sim.sonar import PingFormer
 from oceangym_sim.sonar_rig import SonarFrame
 
-# A pixel counts if the target's own light is at least this after exposure.
+# A pixel counts if the target's own light is at least this of the sensor's full scale after
+# exposure (linear, before the display curve) and stands out of the noise.
 DIRECT_SIGNAL = 4.0 / 255.0
 # A sonar cell counts if the target's echo is at least 6 dB over everything else in it.
 ECHO_RATIO = 10.0**0.6
@@ -81,6 +82,6 @@ def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer) -> int:
     if not mine.any():
         return 0
     mine &= target.near(frame.position)
-    echo = former.noise_free(frame.distance, frame.cosine, np.where(mine, frame.power, 0.0))
+    echo = former.resolved(frame.near, frame.far, np.where(mine, frame.power, 0.0))
     rest = np.maximum(frame.mean - echo, 0.0) + former.noise_floor[:, None]
     return int(((echo >= ECHO_RATIO * rest) & (echo > 0.0)).sum())

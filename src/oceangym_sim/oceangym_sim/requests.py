@@ -50,6 +50,7 @@ class SimulatorOptions:
         image_size: Side of the camera images [px]; the vehicle's own if None.
         vehicle: Model file; the shipped BlueROV2 Heavy if None.
         timing: Rates and the tick; they differ between lockstep and realtime mode.
+        labels: Make ground truth of the cameras with every observation.
     """
 
     water: Water
@@ -58,6 +59,7 @@ class SimulatorOptions:
     image_size: int | None = None
     vehicle: Path | None = None
     timing: Timing = LOCKSTEP
+    labels: bool = False
 
     @classmethod
     def of(cls, setup: EpisodeSetup) -> SimulatorOptions:

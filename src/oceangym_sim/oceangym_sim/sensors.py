@@ -13,6 +13,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec, Sighting, SonarPing, SonarSpec
 from oceangym_core.world import Anchor, World
 from oceangym_sim.backend import select_variant
+from oceangym_sim.camera_truth import CameraTruth, Labeller
 from oceangym_sim.cameras import CameraFrame, CameraRig
 from oceangym_sim.fan import FanProjector
 from oceangym_sim.lamps import Lamp
@@ -37,12 +38,14 @@ class SensorReading:
         sightings: Per target and sensor, what was resolved; only what is not zero. Counts are those
             of full-size sensors in every mode.
         image_hashes: Stream (``camera/front``, ``sonar/front``) -> hex digest of the raw bytes.
+        labels: Direction -> ground truth of the camera; empty unless asked for.
     """
 
     cameras: dict[str, NDArray[np.uint8]] = field(default_factory=dict)
     sonars: dict[str, SonarPing] = field(default_factory=dict)
     sightings: tuple[Sighting, ...] = ()
     image_hashes: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, CameraTruth] = field(default_factory=dict)
 
 
 class SensorSuite:
@@ -61,6 +64,7 @@ class SensorSuite:
             ``none`` nothing at all.
         scene: The world's ray scene where one is built already.
         sound: The water, for sound.
+        labels: Make ground truth of the cameras too (mode ``all`` only).
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class SensorSuite:
         mode: str = 'all',
         scene: RayScene | None = None,
         sound: SeaWater = NOMINAL_WATER,
+        labels: bool = False,
     ) -> None:
         if mode not in MODES:
             raise unknown_name('sensors mode', mode, MODES)
@@ -87,6 +92,7 @@ class SensorSuite:
         self._cameras: CameraRig | None = None
         self._sonars: SonarRig | None = None
         self._targets: tuple[Target, ...] = ()
+        self.labeller: Labeller | None = None
         if mode == 'none':
             return
         scene = self.scene
@@ -97,11 +103,15 @@ class SensorSuite:
             self._cameras = CameraRig(
                 scene=scene,
                 specs=tuple(_small_camera(spec) if truth else spec for spec in cameras),
-                optics=optics,
+                # Snow hides nothing that counts.
+                optics=replace(optics, snow=0.0) if truth else optics,
                 lamps=lamps,
                 seed=seed,
-                samples=1 if truth else 2,
+                samples=1 if truth else 4,
+                normals=labels and not truth,
             )
+            if labels and not truth:
+                self.labeller = Labeller(world, cameras)
         if sonars:
             self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed, water=sound)
             self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
@@ -128,6 +138,7 @@ class SensorSuite:
         sonars: dict[str, SonarPing] = {}
         sightings: list[Sighting] = []
         hashes: dict[str, str] = {}
+        labels: dict[str, CameraTruth] = {}
         render = self.mode == 'all'
         if self._cameras is not None:
             frames = self._cameras.render(pose=pose, index=index, lamp_level=lamp_level)
@@ -135,6 +146,10 @@ class SensorSuite:
             if render:
                 cameras = {name: frame.image for name, frame in frames.items()}
                 hashes |= {f'camera/{name}': _digest(image) for name, image in cameras.items()}
+            if self.labeller is not None:
+                labels = {
+                    name: self.labeller.label(frame, name, pose) for name, frame in frames.items()
+                }
         if self._sonars is not None:
             pings = self._sonars.observe(
                 pose=pose, index=index, noise=render, only_with=None if render else self._wanted
@@ -147,7 +162,11 @@ class SensorSuite:
                     )
                     hashes[f'sonar/{name}'] = _digest(frame.polar)
         return SensorReading(
-            cameras=cameras, sonars=sonars, sightings=tuple(sightings), image_hashes=hashes
+            cameras=cameras,
+            sonars=sonars,
+            sightings=tuple(sightings),
+            image_hashes=hashes,
+            labels=labels,
         )
 
     def altitude(self, pose: Pose) -> float:

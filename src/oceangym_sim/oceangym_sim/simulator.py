@@ -20,9 +20,11 @@ from oceangym_core.observation import (
     StepTruth,
 )
 from oceangym_core.signed_distance import build_distance_field, cast_ray
-from oceangym_core.waters import Water
+from oceangym_core.waters import Environment as NamedEnvironment
+from oceangym_core.waters import Profile, Water
 from oceangym_core.world import Anchor, World
 from oceangym_sim.autopilot import Autopilot
+from oceangym_sim.camera_truth import CameraTruth, Labeller
 from oceangym_sim.dynamics import Dynamics, VehicleState
 from oceangym_sim.environment import Current, Environment
 from oceangym_sim.lamps import Lamp
@@ -73,6 +75,7 @@ class Simulator:
         )
         self.observation: Observation | None = None
         self.truth: StepTruth | None = None
+        self.labels: dict[str, CameraTruth] = {}
         self.lamp_level = 1.0 if options.water.lamps else 0.0
         self._field = build_distance_field(world)
         self._scene: RayScene | None = None
@@ -93,6 +96,12 @@ class Simulator:
         """Supply voltage at the thrusters [V]."""
         self._need_reset()
         return float(self._dynamics.voltage[0])
+
+    @property
+    def labeller(self) -> Labeller | None:
+        """What names the numbers in `labels`; None without labels."""
+        self._need_reset()
+        return self._sensors.labeller
 
     @property
     def busy(self) -> bool:
@@ -133,7 +142,7 @@ class Simulator:
         anchors = self._anchors(request.targets)
         environment = Environment(
             depth_offset=self.options.water.depth_offset,
-            current=Current.of(request.profile, request.seed),
+            current=Current.of(self._profile(request.profile), request.seed),
         )
         self._request = request
         self._ticks = 0
@@ -168,12 +177,13 @@ class Simulator:
             world=self.world,
             cameras=self.cameras,
             sonars=self.sonars,
-            optics=_optics(self.options.water),
+            optics=WaterOptics.of(self.options.water),
             sound=_sound(self.options.water),
             lamps=self._lamps,
             anchors=anchors,
             seed=request.seed,
             device=self.options.device,
+            labels=self.options.labels,
             mode=self.options.sensors,
             scene=self._scene,
         )
@@ -323,6 +333,13 @@ class Simulator:
         except OceanGymError as error:
             raise RefusedError(Refusal.UNKNOWN_TARGET, str(error)) from error
 
+    def _profile(self, profile: Profile) -> Profile:
+        """Return a profile with the current of the environment, where that has one."""
+        water = self.options.water
+        if not isinstance(water, NamedEnvironment) or water.current is None:
+            return profile
+        return profile.model_copy(update={'current': water.current})
+
     def _need_reset(self) -> ResetRequest:
         if self._request is None:
             raise RefusedError(Refusal.NOT_RESET, 'the vehicle has no start yet; call reset first')
@@ -409,6 +426,7 @@ class Simulator:
         reading = self._sensors.observe(
             pose=state.pose, index=noise_index, lamp_level=self.lamp_level
         )
+        self.labels = reading.labels
         observation = Observation(
             index=index,
             stamp=self.clock,
@@ -434,17 +452,6 @@ def _row(state: VehicleState) -> Array:
 
 def _resized(spec: CameraSpec, size: int | None) -> CameraSpec:
     return spec if size is None else replace(spec, width=size, height=size)
-
-
-def _optics(water: Water) -> WaterOptics:
-    """Return the optics of a water; without a visibility of its own, the model's default."""
-    optics = WaterOptics(
-        jerlov=water.jerlov,
-        light_lux=water.light_lux,
-        depth_offset=water.depth_offset,
-        lamps=1.0 if water.lamps else 0.0,
-    )
-    return optics if water.visibility is None else replace(optics, visibility=water.visibility)
 
 
 def _sound(water: Water) -> SeaWater:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 import logging
+import os
 from typing import Any
 
 import drjit as dr
@@ -16,15 +18,8 @@ from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
 from oceangym_sim.placement import Placement, rotate, rotate_back
 from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import (
-    Bounces,
-    Grid,
-    NOMINAL_WATER,
-    PingFormer,
-    ray_directions,
-    REACH,
-    SeaWater,
-)
+from oceangym_sim.sonar import Bounces, footprint, PingFormer, REACH
+from oceangym_sim.sonar_sound import Grid, NOMINAL_WATER, SeaWater
 
 _LOG = logging.getLogger(__name__)
 # Every second elevation ray carries a second bounce: the echoes are weak and blurred.
@@ -42,15 +37,17 @@ class SonarFrame:
     Attributes:
         polar: (range_bins, beams) float32 0..1; None where only the truth was asked for.
         mean: (range_bins, beams) float32, noise-free, full scale 1.
-        distance, cosine, power: (elevation_rays, beams) grids behind it.
-        instance: (elevation_rays, beams) uint32 index into the scene's instance names.
-        position: (elevation_rays, beams, 3) float32 hits in map [m].
+        distance, near, far: (rays, beams) to the centre and the ends of what each ray stands for [m].
+        power: (rays, beams) echo of each before gain.
+        instance: (rays, beams) uint32 index into the scene's instance names.
+        position: (rays, beams, 3) float32 hits in map [m].
     """
 
     polar: Grid | None
     mean: Grid
     distance: Grid
-    cosine: Grid
+    near: Grid
+    far: Grid
     power: Grid
     instance: NDArray[np.uint32]
     position: Grid
@@ -58,6 +55,9 @@ class SonarFrame:
 
 class SonarRig:
     """All imaging sonars of a vehicle.
+
+    Their pings are formed side by side on the processor's cores; each draws its own noise, so that
+    their number changes no bit.
 
     Args:
         scene: What the rays meet.
@@ -80,11 +80,12 @@ class SonarRig:
         self._seed = seed
         self._silent = {spec.direction: 0 for spec in specs}
         scene.activate()
-        grids = [ray_directions(spec) @ spec.mount.rotation.T for spec in specs]
-        self._shapes = [grid.shape[:2] for grid in grids]
+        self._shapes = [(former.rays, former.spec.beams) for former in self.formers]
         self._starts = np.cumsum([0, *(rays * beams for rays, beams in self._shapes)])
-        flat = np.concatenate([grid.reshape(-1, 3) for grid in grids]).astype(np.float32)
-        self._rays = mi.Vector3f(np.ascontiguousarray(flat.T))
+        self._rays = self._in_body([former.directions() for former in self.formers])
+        edges = [former.edges() for former in self.formers]
+        self._up = self._in_body([up for up, _ in edges])
+        self._port = self._in_body([port for _, port in edges])
         self._owner = mi.UInt32(
             np.repeat(np.arange(len(specs), dtype=np.uint32), np.diff(self._starts))
         )
@@ -95,7 +96,7 @@ class SonarRig:
         )
         bouncing = np.concatenate(
             [
-                np.arange(start, stop).reshape(shape)[::_BOUNCE_STRIDE].ravel()
+                np.arange(start, stop).reshape(shape)[former.cells.core][::_BOUNCE_STRIDE].ravel()
                 if former.preset.multipath
                 else np.empty(0, int)
                 for former, shape, start, stop in zip(
@@ -105,7 +106,8 @@ class SonarRig:
         )
         self._bouncing = bouncing.astype(np.uint32)
         self._bouncing_lanes = mi.UInt32(self._bouncing)
-        dr.eval(self._rays, self._owner, self._offsets, self._bouncing_lanes)
+        dr.eval(self._rays, self._up, self._port, self._owner, self._offsets, self._bouncing_lanes)
+        self._pool = ThreadPoolExecutor(max_workers=max(1, min(len(specs), _cores())))
 
     def observe(
         self,
@@ -115,6 +117,7 @@ class SonarRig:
         bounce: bool = True,
         noise: bool = True,
         only_with: NDArray[np.uint32] | None = None,
+        self_noise: float = 0.0,
     ) -> dict[str, SonarFrame]:
         """Return the sonars' frames from a vehicle pose (base_link in map), by direction.
 
@@ -124,15 +127,18 @@ class SonarRig:
             bounce: Trace the second bounce where the preset has one.
             noise: Draw speckle and noise.
             only_with: Leave out sonars that meet none of these instances.
+            self_noise: Share of the vehicle's noise at full thrust that is heard now, 0..1.
         """
         self._scene.activate()
         placement = Placement.of(pose)
         origin, direction, reach = self._launch(placement)
         hits = self._scene.trace(origin, direction, reach=reach)
         cosine = -dr.dot(hits.normal, direction)
-        outputs = [hits.distance, cosine, hits.strength, hits.instance, hits.position, hits.normal]
-        dr.eval(*outputs)
-        distance, cosines, strength, instance = (np.asarray(o) for o in outputs[:4])
+        lean = dr.abs(dr.dot(hits.normal, rotate(placement.rotation, self._up)))
+        lean += dr.abs(dr.dot(hits.normal, rotate(placement.rotation, self._port)))
+        outputs = [hits.distance, cosine, lean, hits.strength, hits.instance]
+        dr.eval(*outputs, hits.position, hits.normal)
+        distance, cosines, leans, strength, instance = (np.asarray(o) for o in outputs)
         position = np.asarray(hits.position).T
         wanted = [
             only_with is None or bool(np.isin(instance[a:b], only_with).any())
@@ -141,29 +147,48 @@ class SonarRig:
         echoes: dict[int, Bounces] = {}
         if bounce and any(wanted) and len(self._bouncing):
             echoes = self._second_bounce(placement, hits)
-        frames = {}
-        for i, (spec, former) in enumerate(zip(self.specs, self.formers)):
-            if not wanted[i]:
-                continue
-            part, shape = slice(self._starts[i], self._starts[i + 1]), self._shapes[i]
+
+        def form(i: int) -> SonarFrame:
+            former, shape = self.formers[i], self._shapes[i]
+            part = slice(self._starts[i], self._starts[i + 1])
             grid = distance[part].reshape(shape)
             cos = cosines[part].reshape(shape)
             power = former.echo_power(grid, cos, strength[part].reshape(shape))
-            mean = former.noise_free(grid, cos, power, echoes.get(i))
+            near, far = footprint(grid, cos, leans[part].reshape(shape))
+            mean = former.noise_free(near, far, power, echoes.get(i))
             polar = None
             if noise:
-                polar = former.ping(mean, generator(self._seed, f'sonar/{spec.direction}', index))
-                self._watch(spec.direction, polar)
-            frames[spec.direction] = SonarFrame(
+                polar = former.ping(
+                    mean,
+                    generator(self._seed, f'sonar/{former.spec.direction}', index),
+                    streaks=former.streak_rows(grid, cos),
+                    self_noise=self_noise,
+                )
+            return SonarFrame(
                 polar=polar,
                 mean=mean,
                 distance=grid,
-                cosine=cos,
+                near=near,
+                far=far,
                 power=power,
                 instance=instance[part].reshape(shape),
                 position=position[part].reshape(*shape, 3),
             )
+
+        chosen = [i for i in range(len(self.specs)) if wanted[i]]
+        frames = {}
+        for i, frame in zip(chosen, self._pool.map(form, chosen)):
+            frames[self.specs[i].direction] = frame
+            if frame.polar is not None:
+                self._watch(self.specs[i].direction, frame.polar)
         return frames
+
+    def _in_body(self, grids: list[NDArray[np.float64]]) -> Any:
+        """Return vectors of each sonar's frame (rays, beams, 3) in base_link, one lane a ray."""
+        flat = [
+            (grid @ spec.mount.rotation.T).reshape(-1, 3) for grid, spec in zip(grids, self.specs)
+        ]
+        return mi.Vector3f(np.ascontiguousarray(np.concatenate(flat).T, dtype=np.float32))
 
     def _launch(self, placement: Placement) -> tuple[Any, Any, Any]:
         """Return origin and direction in map, and reach [m], of every ray."""
@@ -177,7 +202,9 @@ class SonarRig:
         """Return the echoes that come back by way of a second surface, by sonar index.
 
         The wave mirrors off the first hit, scatters at the second and returns straight from there:
-        it shows at the second hit's azimuth and half the whole path's length.
+        it shows at the second hit's azimuth and half the whole path's length. As much takes the
+        same way in reverse and shows where the ray left, at the same range: a ghost behind the wall
+        that mirrored it.
         """
         lanes = self._bouncing_lanes
         offset = dr.gather(mi.Vector4f, self._offsets, dr.gather(mi.UInt32, self._owner, lanes))
@@ -208,6 +235,9 @@ class SonarRig:
         )
         power = dr.select(active, kept * found.strength * facing, 0.0)
         arrival = rotate_back(placement.rotation, -homeward)
+        # What a ray carries does not spread on the way out, whatever the mirror's shape: only the
+        # scattered wave does on its way back.
+        power /= dr.maximum(last_range * last_range, 1e-2)
         dr.eval(arrival, half_path, power)
         return self._sort_bounces(np.asarray(arrival).T, np.asarray(half_path), np.asarray(power))
 
@@ -219,20 +249,26 @@ class SonarRig:
             mine &= power > 0.0
             if not mine.any():
                 continue
+            ray, left = np.divmod(self._bouncing[mine] - self._starts[i], spec.beams)
             local = arrival[mine] @ spec.mount.rotation.astype(np.float32)
             azimuth = np.arctan2(-local[:, 1], local[:, 2])
             elevation = np.arcsin(np.clip(local[:, 0], -1.0, 1.0))
             step = spec.azimuth_aperture / max(spec.beams - 1, 1)
-            beam = np.round((spec.azimuth_aperture / 2 - azimuth) / step).astype(np.int32)
-            inside = (beam >= 0) & (beam < spec.beams)
-            inside &= np.abs(elevation) <= spec.elevation_aperture / 2
-            distance = half_path[mine][inside]
-            # One ray stands for _BOUNCE_STRIDE elevation cells of its beam.
-            share = _BOUNCE_STRIDE / spec.elevation_rays
+            back = np.round((spec.azimuth_aperture / 2 - azimuth) / step).astype(np.int64)
+            distance = half_path[mine]
+            # One ray stands for _BOUNCE_STRIDE cells of its beam; it leaves by the pattern of one
+            # elevation and returns by another's.
+            cells = former.cells
+            share = _BOUNCE_STRIDE * cells.solid[ray] * cells.one_way[ray] / cells.total
+            share *= former.one_way(elevation)
+            share *= 10.0 ** (-0.2 * former.absorption * distance)
+            echo = (power[mine] * share).astype(np.float32)
+            # It reached the second hit by a beam of the transmitter, which lights the aperture only.
+            inside = (back >= 0) & (back < spec.beams)
             echoes[i] = Bounces(
-                beam=beam[inside],
-                distance=distance,
-                power=(power[mine][inside] * share * former.loss(distance)).astype(np.float32),
+                beam=np.concatenate([back[inside], left[inside]]).astype(np.int32),
+                distance=np.concatenate([distance[inside]] * 2),
+                power=np.concatenate([echo[inside]] * 2),
             )
         return echoes
 
@@ -247,6 +283,13 @@ class SonarRig:
                 SILENT_PINGS,
                 self._scene.variant,
             )
+
+
+def _cores() -> int:
+    """Return the number of cores this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _take(vector: Any, lanes: Any) -> Any:

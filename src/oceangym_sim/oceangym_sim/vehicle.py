@@ -247,7 +247,20 @@ def _camera(path: Path, sensor: ElementTree.Element) -> CameraSpec:
         horizontal_fov=fov,
         near=numbers(path, camera.find('clip/near'), 1, 'near')[0],
         far=numbers(path, camera.find('clip/far'), 1, 'far')[0],
+        distortion=_distortion(path, camera),
     )
+
+
+def _distortion(
+    path: Path, camera: ElementTree.Element
+) -> tuple[float, float, float, float, float]:
+    """Return k1, k2, p1, p2, k3 of a camera's lens; zero without a ``distortion`` element."""
+
+    def number(name: str) -> float:
+        element = camera.find(f'distortion/{name}')
+        return 0.0 if element is None else numbers(path, element, 1, name)[0]
+
+    return number('k1'), number('k2'), number('p1'), number('p2'), number('k3')
 
 
 def _sonar(path: Path, sensor: ElementTree.Element) -> SonarSpec:

@@ -156,10 +156,8 @@ def test_up_is_brighter_than_level_and_level_than_down(ball_scene: RayScene) -> 
     rig = CameraRig(
         scene=ball_scene, specs=specs(64), optics=WaterOptics(), lamps=(), seed=0, samples=1
     )
-    from oceangym_sim.placement import Placement
-
-    radiance, _, _ = rig._radiance(Placement.of(Pose.of((0, 0, -40))), rig._rays[0], 0.0)
-    view = {d: radiance.numpy()[2, i * 4096 : (i + 1) * 4096] for i, d in enumerate(DIRECTIONS)}
+    light = rig.measure(pose=Pose.of((0, 0, -40)), lamp_level=0.0)
+    view = {d: light[d].total[..., 2] for d in DIRECTIONS}
     assert view['up'].max() > 3 * view['front'].mean() > 3 * view['down'].mean()
 
 

@@ -69,6 +69,16 @@ def test_grey_is_linear_in_decibels() -> None:
     assert grey.tolist() == pytest.approx([255, 128, 0, 0], abs=1)
 
 
+def test_rings_are_optional() -> None:
+    polar = np.full((SPEC.range_bins, SPEC.beams), 0.01, np.float32)
+    plain, ringed = (FanProjector(SPEC, rings=rings).render(polar) for rings in (False, True))
+    assert plain.shape == ringed.shape
+    # Only echoes: one grey level inside the fan, black outside.
+    assert len(np.unique(plain)) == 2
+    assert (ringed >= plain).all()
+    assert (ringed != plain).any()
+
+
 @pytest.mark.parametrize('range_max', [0.9, 3.0, 10.0, 30.0, 40.0, 120.0, 900.0])
 def test_rings_are_few_and_inside(range_max: float) -> None:
     rings = ring_ranges(range_max)

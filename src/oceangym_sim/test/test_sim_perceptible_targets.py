@@ -56,7 +56,7 @@ def world_path(build_world: Callable[..., Path], box: Any) -> Path:
 def suite(path: Path, **options: Any) -> SensorSuite:
     world = load_world(path)
     settings = {
-        'cameras': CAMERAS, 'sonars': SONARS, 'optics': WaterOptics(), 'lamps': default_lamps(),
+        'cameras': CAMERAS, 'sonars': SONARS, 'optics': WaterOptics(visibility=40.0), 'lamps': default_lamps(),
         'anchors': world.anchors, 'seed': 0, 'device': 'cpu', 'mode': 'truth', **options,
     }  # fmt: skip
     return SensorSuite(world=world, **settings)

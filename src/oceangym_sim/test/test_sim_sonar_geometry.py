@@ -113,11 +113,24 @@ def test_asymmetric_scene_is_not_mirrored(build_world: Callable[..., Path], sphe
     assert bins['starboard'] == pytest.approx(np.linalg.norm([15, -5, 0] - offset) - 0.4, abs=0.15)
 
 
-def test_above_and_below_the_aperture_is_not_heard(rig: SonarRig) -> None:
-    spec = rig.specs[0]
-    for elevation_deg in (-14.0, 14.0):
-        pose = pose_that_hears(spec.mount.apply(at(10.0, 0.0, elevation_deg)), (0.0, 0.0, 0.0))
-        assert rig.observe(pose=pose, index=0)['front'].mean.max() == 0.0
+@pytest.mark.parametrize('elevation_deg', [-14.0, 14.0, 32.0])
+def test_outside_the_aperture_is_heard_by_the_pattern_and_not_resolved(
+    rig: SonarRig, elevation_deg: float
+) -> None:
+    spec, former = rig.specs[0], rig.formers[0]
+
+    def frame(elevation: float) -> Any:
+        pose = pose_that_hears(spec.mount.apply(at(10.0, 0.0, elevation)), (0.0, 0.0, 0.0))
+        return rig.observe(pose=pose, index=0, noise=False)['front']
+
+    outside, inside = frame(elevation_deg), frame(0.0)
+    # Sent and received: the pattern counts twice. Half of the power one way is left at 10 deg.
+    expected = 20 * np.log10(former.one_way(np.array([np.deg2rad(elevation_deg)]))[0])
+    level = 10 * np.log10(outside.mean.sum() / inside.mean.sum())
+    assert level == pytest.approx(expected, abs=2.0)
+    assert level < -12.0
+    assert former.resolved(outside.near, outside.far, outside.power).max() == 0.0
+    assert former.resolved(inside.near, inside.far, inside.power).max() > 0.0
 
 
 def test_strength_and_incidence_shade_the_echo(build_world: Callable[..., Path], box: Any) -> None:
@@ -178,7 +191,7 @@ def test_silence_is_reported(
     rig = SonarRig(
         scene=ball_scene, specs=specs(beams=16, range_bins=16, elevation_rays=4)[:1], seed=0
     )
-    monkeypatch.setattr(rig.formers[0], 'ping', lambda mean, rng: np.zeros_like(mean))
+    monkeypatch.setattr(rig.formers[0], 'ping', lambda mean, rng, **_: np.zeros_like(mean))
     with caplog.at_level(logging.WARNING):
         for index in range(2 * SILENT_PINGS):
             rig.observe(pose=Pose.of((0, 0, -60)), index=index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 import xml.etree.ElementTree as ElementTree
 
@@ -89,6 +90,14 @@ def test_the_intrinsics_put_the_boresight_in_the_middle_and_the_edge_at_the_edge
     assert edge[0] == pytest.approx(512.0)
     assert np.asarray(info.p).reshape(3, 4)[:, :3] == pytest.approx(k)
     assert info.header.frame_id == f'camera_{camera.direction}_optical_frame'
+
+
+def test_a_lens_s_distortion_is_told():
+    lens = (-0.1, 0.01, 0.002, -0.001, 0.0)
+    info = conversions.camera_info_message(replace(CAMERAS[0], distortion=lens), stamp=0.0)
+    assert info.distortion_model == 'plumb_bob'
+    assert tuple(info.d) == lens
+    assert tuple(conversions.camera_info_message(CAMERAS[0], stamp=0.0).d) == (0.0,) * 5
 
 
 def test_a_sonar_says_where_its_bins_and_beams_are():

@@ -104,7 +104,7 @@ def mono_message(image: NDArray[np.uint8], *, stamp: float, frame: str) -> Image
 
 
 def camera_info_message(camera: CameraSpec, *, stamp: float) -> CameraInfo:
-    """Return a pinhole camera's intrinsics: no distortion, principal point in the middle."""
+    """Return a camera's intrinsics: its lens's distortion, principal point in the middle."""
     f = camera.focal_length
     cx, cy = camera.width / 2, camera.height / 2
     return CameraInfo(
@@ -112,7 +112,7 @@ def camera_info_message(camera: CameraSpec, *, stamp: float) -> CameraInfo:
         height=camera.height,
         width=camera.width,
         distortion_model='plumb_bob',
-        d=[0.0] * 5,
+        d=list(camera.distortion),
         k=[f, 0.0, cx, 0.0, f, cy, 0.0, 0.0, 1.0],
         r=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
         p=[f, 0.0, cx, 0.0, 0.0, f, cy, 0.0, 0.0, 0.0, 1.0, 0.0],

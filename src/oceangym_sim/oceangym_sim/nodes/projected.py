@@ -9,6 +9,7 @@ import numpy as np
 from oceangym_core.nodes.conversions import header_of, vector_message
 from oceangym_core.observation import SonarPing, SonarSpec
 from oceangym_sim.nodes.conversions import sonar_frame
+from oceangym_sim.sonar_presets import preset
 
 try:
     from marine_acoustic_msgs.msg import PingInfo, ProjectedSonarImage, SonarImageData
@@ -35,7 +36,7 @@ def projected_message(ping: SonarPing, sonar: SonarSpec, *, stamp: float) -> Any
         stamp: Time of transmission [s].
     """
     centres = sonar.range_min + (np.arange(sonar.range_bins) + 0.5) * sonar.range_resolution
-    beam_width = sonar.azimuth_aperture / sonar.beams
+    beam_width = preset(sonar.preset).beam_width
     return ProjectedSonarImage(
         header=header_of(stamp, sonar_frame(sonar.direction)),
         ping_info=PingInfo(

@@ -60,6 +60,7 @@ from oceangym_sim.nodes.description import (
     target_markers,
     TrajectoryTrace,
 )
+from oceangym_sim.nodes.labels import LabelPublishers
 from oceangym_sim.requests import TickOutput
 from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator
 
@@ -110,6 +111,9 @@ class Publishers:
                 self._topics[name] = node.create_publisher(
                     projected.ProjectedSonarImage, name, publisher_qos(Delivery.FROZEN)
                 )
+        self._labels: LabelPublishers | None = None
+        if images and simulator.options.labels:
+            self._labels = LabelPublishers(node, tuple(self._cameras))
         if self._sonars and not projected.AVAILABLE:
             node.get_logger().info(
                 'off: sonar/*/projected (marine_acoustic_msgs is not installed)'
@@ -163,6 +167,8 @@ class Publishers:
         self._topics['truth/markers'].publish(target_markers(anchors))
         shift = transform_of(request.shift.pose, stamp=0.0, parent='map', child='odom')
         self._topics['truth/tf'].publish(TFMessage(transforms=[shift]))
+        if self._labels is not None and (labeller := self._simulator.labeller) is not None:
+            self._labels.names(labeller)
         for direction, sonar in self._sonars.items():
             info = sonar_info_message(sonar, stamp=self._simulator.clock)
             self._topics[f'sonar/{direction}/info'].publish(info)
@@ -230,6 +236,8 @@ class Publishers:
             self._topics[info].publish(camera_info_message(self._cameras[direction], stamp=stamp))
             if self._topics[compressed].get_subscription_count():
                 self._compressed(observation, direction)
+        if self._labels is not None:
+            self._labels.instant(self._simulator.labels, stamp=stamp)
         for direction, ping in observation.sonars.items():
             frame = sonar_frame(direction)
             polar, fan, _ = (s.name for s in sonar_streams(direction))

@@ -50,6 +50,9 @@ class SimNode(ContractNode):
         camera_size = int(
             declare(self, 'camera_size', 0, "Side of camera images [px]; 0: the vehicle's own.")  # type: ignore[call-overload]
         )
+        labels = bool(
+            declare(self, 'labels', False, 'Publish ground truth of the cameras.')  # type: ignore[call-overload]
+        )
         self._options = options
         task = TaskRegistry.load(options.config_dirs).get(options.task)
         self._simulator = Simulator(
@@ -60,6 +63,7 @@ class SimNode(ContractNode):
                 device=options.device,
                 image_size=camera_size or None,
                 timing=LOCKSTEP if options.mode == 'lockstep' else REALTIME,
+                labels=labels,
             ),
         )
         self._lockstep = options.mode == 'lockstep'
