@@ -30,6 +30,10 @@ ACOUSTIC_STRENGTH_DB: dict[str, float] = {
 }
 
 
+# Gazebo renders laser_retro in 65535 steps up to 2000: strengths from -45 to +3 dB fit.
+RETRO_SCALE = 1000.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """One visual of a prop.
@@ -160,9 +164,17 @@ def _visual_sdf(model: str, part: Part) -> list[str]:
         f'            <roughness>{part.roughness:g}</roughness>',
         '          </metal></pbr>',
         '        </material>',
-        f'        <oceangym:acoustic material="{part.acoustic}"'
-        f' strength_db="{ACOUSTIC_STRENGTH_DB[part.acoustic]:g}"/>',
+        *acoustic_sdf(part.acoustic),
         '      </visual>',
+    ]
+
+
+def acoustic_sdf(material: str) -> list[str]:
+    """Return what says how a visual scatters sound, to us and to Gazebo's lidars."""
+    strength_db = ACOUSTIC_STRENGTH_DB[material]
+    return [
+        f'        <laser_retro>{RETRO_SCALE * 10 ** (strength_db / 10):.4g}</laser_retro>',
+        f'        <oceangym:acoustic material="{material}" strength_db="{strength_db:g}"/>',
     ]
 
 
