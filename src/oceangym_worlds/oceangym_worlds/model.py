@@ -13,6 +13,7 @@ import trimesh
 
 from oceangym_core.errors import unknown_name
 from oceangym_core.geometry import euler_from_quaternion, Pose
+from oceangym_core.sdf import RETRO_SCALE
 
 # Surface backscatter strength [dB] relative to a perfect Lambert scatterer. Order of magnitude after
 # the ranges in Urick, Principles of Underwater Sound (3rd ed. 1983), ch. 8-9, for hundreds of kHz.
@@ -28,10 +29,6 @@ ACOUSTIC_STRENGTH_DB: dict[str, float] = {
     'plastic': -18.0,
     'vegetation': -25.0,
 }
-
-
-# Gazebo renders laser_retro in 65535 steps up to 2000: strengths from -45 to +3 dB fit.
-RETRO_SCALE = 1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
