@@ -7,16 +7,22 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, PointCloud2, PointField
 
 from oceangym.processes import ProcessSpec
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import DIRECTIONS
-from oceangym_core.nodes.qos import reader_qos
+from oceangym_core.geometry import Pose
+from oceangym_core.nodes.qos import publisher_qos, reader_qos
 from oceangym_core.rng import generator
 from oceangym_core.sdf import RETRO_SCALE
 from oceangym_core.streams import stream
-from oceangym_gazebo.bridge import cloud_topic
+from oceangym_core.waters import load_water
+from oceangym_gazebo.bridge import camera_topic, cloud_topic
+from oceangym_gazebo.nodes.optics_node import water_optics
+from oceangym_gazebo.optics import DepthCameras, DepthPicture
+from oceangym_sim.backend import select_variant
 from oceangym_sim.sonar import PingFormer, ray_directions
 from oceangym_sim.vehicle import load_vehicle
 
@@ -144,3 +150,122 @@ def test_broken_clouds_are_told_and_the_next_good_one_is_a_ping(sonar, probe, no
     # Nothing to port, a wall to starboard: the ring order did not turn the image.
     assert polar[:, :150].sum() < 0.5 * polar[:, 300:450].sum()
     assert nodes.running['sonar'].poll() is None
+
+
+# ------------------------------------------------------------------ optics
+
+PIXELS = 64
+
+
+@pytest.fixture
+def small_vehicle(tmp_path):
+    shipped = assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf'
+    text = shipped.read_text(encoding='utf-8')
+    for name in ('width', 'height'):
+        text = text.replace(f'<{name}>512</{name}>', f'<{name}>{PIXELS}</{name}>')
+    path = tmp_path / 'model.sdf'
+    path.write_text(text, encoding='utf-8')
+    return path
+
+
+def gazebo_image(pixels, encoding, second):
+    message = Image(
+        height=pixels.shape[0],
+        width=pixels.shape[1],
+        encoding=encoding,
+        step=pixels.strides[0],
+    )
+    message.header.stamp.sec = second
+    message.data = pixels.tobytes()
+    return message
+
+
+def test_rgbd_images_become_the_pictures_of_the_embedded_optics(probe, nodes, small_vehicle):
+    received = {}
+    for direction in DIRECTIONS:
+        topic = stream(f'camera/{direction}/image_raw')
+
+        def take(message, direction=direction):
+            received[direction] = message
+
+        probe.node.create_subscription(Image, topic.name, take, reader_qos(topic.delivery))
+    kinds = [(d, k) for d in DIRECTIONS for k in ('image', 'depth_image')]
+    publishers = {
+        (d, k): probe.node.create_publisher(Image, camera_topic(d, k), 2) for d, k in kinds
+    }
+    odometry = stream('truth/odometry')
+    place = probe.node.create_publisher(Odometry, odometry.name, publisher_qos(odometry.delivery))
+    spec = ProcessSpec(
+        package='oceangym_gazebo',
+        executable='optics_node',
+        name='optics',
+        namespace='auv',
+        parameters={
+            'use_sim_time': True,
+            'seed': SEED,
+            'vehicle': str(small_vehicle),
+            'device': 'cpu',
+        },
+    )
+    nodes.start(spec)
+    probe.until(
+        lambda: (
+            place.get_subscription_count()
+            and all(p.get_subscription_count() for p in publishers.values())
+        ),
+        60,
+    )
+    where = Odometry()
+    where.pose.pose.position.z = -20.0
+    where.pose.pose.orientation.w = 1.0
+    colour = np.full((PIXELS, PIXELS, 3), (188, 137, 64), np.uint8)
+    depth = np.full((PIXELS, PIXELS), 5.0, np.float32)
+    depth[:8], depth[8:12], depth[12:16] = np.inf, -np.inf, np.nan
+
+    def send(second, *, spoil=None, without=None):
+        place.publish(where)
+        for direction, kind in kinds:
+            if kind == 'image':
+                message = gazebo_image(colour, 'rgb8', second)
+            else:
+                message = gazebo_image(depth, '32FC1', second)
+            if (direction, kind) == ('left', 'image') and spoil:
+                setattr(message, *spoil)
+            if (direction, kind) != without:
+                publishers[direction, kind].publish(message)
+
+    for second, spoil in enumerate((('encoding', 'bgr8'), ('data', b''), ('height', 7)), 1):
+        send(second, spoil=spoil)
+    send(4, without=('up', 'depth_image'))
+    probe.until(lambda: 'no image' in nodes.log('optics'), 60)
+    assert not received
+
+    seconds = iter(range(5, 60))
+
+    def whole():
+        # A latched pose may come after the first images of all: an instant without it is left out.
+        send(next(seconds))
+        for _ in range(20):
+            probe.executor.spin_once(timeout_sec=0.05)
+        return len(received) == len(DIRECTIONS)
+
+    probe.until(whole, 60)
+    vehicle = load_vehicle(small_vehicle)
+    select_variant('cpu')
+    optics = water_optics(load_water('shallow'))
+    cameras = DepthCameras(specs=vehicle.cameras, optics=optics, lamps=(), seed=SEED)
+    expected = cameras.develop(
+        {d: DepthPicture(colour=colour, depth=depth) for d in DIRECTIONS},
+        pose=Pose.of((0, 0, -20), (0, 0, 0, 1)),
+        index=0,
+        lamp_level=0.0,
+    )
+    for direction in DIRECTIONS:
+        message = received[direction]
+        assert message.header.frame_id == f'camera_{direction}_optical_frame'
+        image = np.frombuffer(message.data, np.uint8).reshape(PIXELS, PIXELS, 3)
+        # Only the noise of a later instant may differ.
+        assert (
+            np.abs(image.mean(axis=(0, 1)) - expected[direction].image.mean(axis=(0, 1))).max() < 2
+        )
+    assert nodes.running['optics'].poll() is None

@@ -50,6 +50,11 @@ def cloud_topic(direction: str) -> str:
     return f'gazebo/sonar/{direction}/points'
 
 
+def camera_topic(direction: str, name: str) -> str:
+    """Return a ROS topic of the RGBD camera behind a camera: `name` is image or depth_image."""
+    return f'gazebo/camera/{direction}/{name}'
+
+
 def agent_channels() -> tuple[Channel, ...]:
     """Return what a run needs, without truth."""
     return (
@@ -122,7 +127,7 @@ def _camera(direction: str) -> tuple[Channel, ...]:
     )
     return tuple(
         Channel(
-            ros=f'gazebo/camera/{direction}/{name}',
+            ros=camera_topic(direction, name),
             gazebo=f'/{NAMESPACE}/gazebo/camera/{direction}/{name}',
             ros_type=f'sensor_msgs/msg/{ros}',
             gazebo_type=f'gz.msgs.{gazebo}',

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import SonarSpec
 from oceangym_core.sdf import RETRO_SCALE
+from oceangym_gazebo.slopes import surface_normals
 from oceangym_sim.sonar import elevations, Grid
 
 _FLOAT32 = 7  # sensor_msgs/PointField
@@ -171,36 +172,7 @@ def _cosine(
     points: NDArray[np.float64], distance: NDArray[np.float64], found: NDArray[np.bool_]
 ) -> Grid:
     """Return the cosine of incidence from the slope between neighbouring hits."""
-    along = _slope(points, distance, found, 0)
-    across = _slope(points, distance, found, 1)
-    normal = np.cross(along, across)
-    length = np.linalg.norm(normal, axis=-1)
+    normal = surface_normals(points, distance, found)
     ray = points / np.maximum(distance, 1e-9)[..., None]
-    facing = np.abs((normal * ray).sum(axis=-1)) / np.maximum(length, 1e-12)
-    return np.where(found & (length > 0.0), facing, _UNKNOWN_COSINE).astype(np.float32)
-
-
-def _slope(
-    points: NDArray[np.float64],
-    distance: NDArray[np.float64],
-    found: NDArray[np.bool_],
-    axis: int,
-) -> NDArray[np.float64]:
-    """Return the step to the neighbour along an axis, the shorter one: it lies on the same surface."""
-    step = np.diff(points, axis=axis)
-    both = np.minimum(*(np.take(found, r, axis) for r in _neighbours(found.shape[axis])))
-    jump = np.where(both, np.abs(np.diff(distance, axis=axis)), np.inf)
-    none = np.full_like(np.take(jump, [0], axis), np.inf)
-    still = np.zeros_like(np.take(points, [0], axis))
-    ahead = np.concatenate([jump, none], axis)
-    behind = np.concatenate([none, jump], axis)
-    steps = np.where(
-        (ahead <= behind)[..., None],
-        np.concatenate([step, still], axis),
-        np.concatenate([still, step], axis),
-    )
-    return np.where(np.isfinite(np.minimum(ahead, behind))[..., None], steps, 0.0)
-
-
-def _neighbours(count: int) -> tuple[range, range]:
-    return range(count - 1), range(1, count)
+    facing = -(normal * ray).sum(axis=-1)
+    return np.where(normal.any(axis=-1), facing, _UNKNOWN_COSINE).astype(np.float32)
