@@ -10,7 +10,8 @@ from oceangym.run_command import run_command
 from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.options import AGENTS, help_lines, model_names, prompt_names
+from oceangym_core.option_help import help_lines
+from oceangym_core.options import AGENTS, model_names, prompt_names
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import profile_names, water_names

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from oceangym_agent.models.presets import load_preset, ModelPreset, preset_names
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import option_table
+from oceangym_core.option_help import option_table
 from oceangym_core.streams import CONTRACT, Stream
 
 
@@ -32,7 +33,28 @@ def _generic(stream: Stream) -> str:
     return stream.name.replace(f'/{stream.direction}/', '/<dir>/')
 
 
-GENERATED: dict[str, Callable[[], str]] = {'arguments': option_table, 'topics': topic_table}
+def preset_table() -> str:
+    """Return the shipped models and their endpoints as Markdown."""
+    lines = ['| `model:=` | what | key in | JSON | image | USD per million in / out |']
+    lines.append('|---|---|---|---|---|---|')
+    lines += [_preset_row(load_preset(name)) for name in preset_names()]
+    return '\n'.join(lines)
+
+
+def _preset_row(preset: ModelPreset) -> str:
+    key = f'`{preset.api_key_env}`' if preset.api_key_env else 'none'
+    price = f'{preset.price_in:g} / {preset.price_out:g}' if preset.price_date else ''
+    if preset.price_date and (preset.price_in or preset.price_out):
+        price += f' ({preset.price_date})'
+    image = f'{preset.image_size} px {preset.image_format}'
+    return f'| `{preset.id}` | {preset.title} | {key} | {preset.json_mode} | {image} | {price} |'
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    'arguments': option_table,
+    'topics': topic_table,
+    'presets': preset_table,
+}
 
 
 def filled(text: str) -> str:

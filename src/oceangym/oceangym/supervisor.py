@@ -17,7 +17,9 @@ import yaml
 
 from oceangym.processes import OnExit, parameter_file, ProcessSpec, ros_arguments
 from oceangym_core.bag import recover_bag
-from oceangym_core.record import EPISODE_FILE
+from oceangym_core.errors import OceanGymError
+from oceangym_core.record import EPISODE_FILE, SCORE_FILE
+from oceangym_core.text_files import read_json
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130
@@ -75,6 +77,16 @@ def last_words(log: Path, limit: int = _MESSAGE_LINES) -> list[str]:
         if lines[index].startswith('error:'):
             return lines[index : index + limit]
     return lines[-limit:]
+
+
+def closing_words(directory: Path) -> str:
+    """Return why an episode whose record is closed ended, where its record gives a reason."""
+    try:
+        score = read_json(directory / SCORE_FILE)
+    except OceanGymError:
+        return ''
+    reason = score.get('message') if isinstance(score, dict) else ''
+    return f'the episode ended as {score["ending"]}: {reason}' if reason else ''
 
 
 def command_line(spec: ProcessSpec, parameters: Path) -> list[str]:
@@ -199,7 +211,9 @@ class Supervisor:
             return Outcome(EXIT_ERROR, self._obituary(lost))
         if code == EXIT_CANCELLED:
             return Outcome(code, 'cancelled')
-        return Outcome(code if code > 0 else EXIT_ERROR, self._obituary(child))
+        # One that has closed the record has ended in time; what counts is why the episode did.
+        message = closing_words(self._directory) or self._obituary(child)
+        return Outcome(code if code > 0 else EXIT_ERROR, message)
 
     def _obituary(self, child: Child) -> str:
         code = child.code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import json
 import os
 from pathlib import Path
 import sys
@@ -84,6 +85,15 @@ def test_its_exit_code_and_its_words_are_those_of_the_run(run):
     assert 'task_manager (task_manager_node) ended early: exit code 1' in outcome.message
     assert 'error: start: bad\nallowed: good' in outcome.message
     assert '\nx\n' not in outcome.message
+
+
+def test_an_episode_that_ended_for_a_reason_tells_it(run, tmp_path):
+    (tmp_path / 'run').mkdir()
+    score = {'ending': 'budget', 'message': 'agent x: the limit of 5 decisions is reached'}
+    (tmp_path / 'run' / 'score.json').write_text(json.dumps(score))
+    outcome = run(('task_manager', 'import sys; sys.exit(1)', OnExit.ENDS_RUN))
+    assert outcome.code == 1
+    assert outcome.message == f'the episode ended as budget: {score["message"]}'
 
 
 def test_a_required_process_that_dies_fails_the_run_and_is_named(run):

@@ -121,6 +121,7 @@ def _experience(options: RunOptions) -> Experience | None:
         options.memory_sources,
         strip=options.memory_strip,
         shift=shift_for(options.frame, options.resolved_frame_seed),
+        world_seed=options.world_seed,
         task_id=TaskRegistry.load(options.config_dirs).get(options.task).id,
     )
 

@@ -113,7 +113,8 @@ def test_the_text_is_short_and_says_where_to_go() -> None:
     assert len(text.splitlines()) == 9
     assert '- left (heading 90 deg)' in text
     assert 'bounds at 20 m' in text
-    assert '-0 deg' not in text
+    for yaw_deg in range(-180, 181, 45):
+        assert 'heading -0 deg' not in coverage.text((180.0, 100.0), math.radians(yaw_deg))
 
 
 def colours(image: np.ndarray) -> set[tuple[int, ...]]:

@@ -18,15 +18,17 @@ from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
 from oceangym_agent.mllm import MllmAgent
 from oceangym_agent.mllm_parts import model_parts, NOT_UNDERSTOOD, RAW_REPLY_CHARACTERS
+from oceangym_agent.prompts import load_prompt
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceStep
+from oceangym_core.benchmark_version import prompt_folder, prompt_sha256
 from oceangym_core.contract import Action, DIRECTIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.memory_files import MemoryEntry, write_memory
 from oceangym_core.observation import NavigationState, Observation
-from oceangym_core.options import RunOptions
+from oceangym_core.options import prompt_names, RunOptions
 
 GOAL = GoalView(
     task_id='search_ship',
@@ -244,6 +246,19 @@ def test_a_reply_that_no_message_can_carry_is_made_harmless(tmp_path: Path) -> N
         assert len(flight.trace) == 1
 
 
+@pytest.mark.parametrize('prompt', ['oceangym', 'concise'])
+def test_a_vehicle_that_does_not_measure_its_battery_is_asked_the_same(
+    tmp_path: Path, prompt: str
+) -> None:
+    with dive(tmp_path, [reply()], prompt=prompt) as flight:
+        for charge, told in ((0.5, True), (math.nan, False)):
+            seen = observation(0)
+            seen = replace(seen, navigation=replace(seen.navigation, battery=charge))
+            flight.agent.decide(seen, StatusView(elapsed=0.0, remaining=60.0))
+            assert ('attery' in flight.prompt(-1)) is told
+            assert 'nan' not in flight.prompt(-1).split()
+
+
 # ------------------------------------------------------------------ finds and memory
 
 
@@ -405,6 +420,11 @@ def test_a_preset_of_one_s_own_is_called_like_its_file(tmp_path: Path) -> None:
         model_parts(options, None)
     (tmp_path / 'mine.yaml').write_text(text.replace('id: scripted_patrol', 'id: mine'))
     model_parts(options, None).close()
+
+
+@pytest.mark.parametrize('name', prompt_names())
+def test_scores_name_the_prompt_that_was_used(name: str) -> None:
+    assert prompt_sha256(prompt_folder(name)) == load_prompt(name).sha256
 
 
 def test_a_run_directory_holds_one_trace(tmp_path: Path) -> None:

@@ -256,6 +256,19 @@ def test_empty_replies_are_paid_for_all_the_same(tmp_path: Path) -> None:
     assert budget.cost == pytest.approx(first.cost + second.cost)
 
 
+def test_a_budget_stops_further_attempts_too(tmp_path: Path) -> None:
+    preset = changed(tmp_path, 'gpt-4o')
+    with (
+        ScriptedModelServer(script=say('x'), faults=Fault(kind=FaultKind.EMPTY)) as server,
+        make_model(
+            preset, base_url=server.url, budget=Budget(max_tokens=1), environ=keys(preset)
+        ) as model,
+    ):
+        with pytest.raises(BudgetExhausted, match='max_tokens:='):
+            model.complete(REQUEST, deadline_s=30.0)
+        assert server.calls == 1
+
+
 def test_budgets_of_tokens_decisions_and_time() -> None:
     budget = Budget(max_tokens=100, max_decisions=3, max_wall_s=60.0)
     budget.check(decisions=2, wall_s=59.0)

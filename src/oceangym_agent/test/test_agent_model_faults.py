@@ -20,6 +20,7 @@ from oceangym_agent.chat import (
     Role,
     TextPart,
 )
+from oceangym_agent.models import client
 from oceangym_agent.models.client import make_model, OpenAIModel
 from oceangym_agent.models.failures import Redactor, retry_after
 from oceangym_agent.models.presets import load_preset
@@ -50,6 +51,11 @@ def no_thread_is_left() -> Iterator[None]:
     for thread in set(threading.enumerate()) - before:
         thread.join(5.0)
         assert not thread.is_alive(), thread.name
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, 'FIRST_DELAY_S', 0.02)
 
 
 def serve(faults: Any) -> ScriptedModelServer:
@@ -181,6 +187,20 @@ def test_a_reply_of_a_mebibyte_is_cut() -> None:
             parse_reply(reply.text, style=ReplyStyle.JSON)
         # What was paid for is what the endpoint counted.
         assert reply.tokens_out == 1024 * 1024 // 4
+
+
+def test_waits_double_and_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    with (
+        serve(Fault(kind=FaultKind.SERVER_ERROR)) as server,
+        connect(server, max_retries=5) as model,
+        pytest.raises(ModelUnavailable),
+    ):
+        model.complete(REQUEST, deadline_s=60.0)
+    waits = [r.args[2] for r in caplog.records if r.name == client.__name__ and r.args]
+    assert len(waits) == 5
+    for number, wait in enumerate(waits):
+        assert isinstance(wait, float)
+        assert 0.75 * 0.02 * 2**number <= wait <= 0.02 * 2**number
 
 
 def test_the_number_of_retries_is_bounded() -> None:

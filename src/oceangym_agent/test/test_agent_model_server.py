@@ -123,6 +123,12 @@ def test_requests_are_recorded_without_their_key() -> None:
         assert server.requests[0].headers['authorization'] == f'Bearer {KEY}'
 
 
+def test_an_agent_s_own_server_keeps_no_requests() -> None:
+    with ScriptedModelServer(script=patrol, keep_requests=False) as server:
+        assert call(server, prompt())[0] == call(server, prompt())[0] == 200
+        assert (server.calls, server.requests) == (2, ())
+
+
 def test_another_key_is_not_let_in() -> None:
     with ScriptedModelServer(script=patrol, key=KEY[::-1]) as server:
         assert call(server, prompt())[0] == 401

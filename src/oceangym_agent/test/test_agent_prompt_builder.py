@@ -31,12 +31,11 @@ from oceangym_agent.prompts import (
 from oceangym_agent.replies import format_instructions, parse_reply, reply_schema
 from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.assets import config_path
-from oceangym_core.contract import Action, DIRECTIONS, EndReason, sonar_orientation
+from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import bounds_polygon, FrameShift
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import (
-    ManeuverResult,
     NavigationState,
     Observation,
     SonarPing,
@@ -614,19 +613,9 @@ def test_measured_turns(turn_deg: float, sign: int) -> None:
     assert not outcome.saturated
 
 
-def test_outcomes_that_the_vehicle_tells() -> None:
-    result = ManeuverResult(
-        action=Action.FORWARD,
-        requested=50.0,
-        applied=20.7,
-        saturated=True,
-        end_reason=EndReason.TIME,
-        t_start=0.0,
-        t_end=30.0,
-    )
-    assert Outcome.of(result).text == (
-        'forward 50 m was commanded, 20.7 m were made, less than asked for'
-    )
+def test_outcomes_in_words() -> None:
+    cut = Outcome.measured(Action.FORWARD, 50.0, Pose(), Pose((20.7, 0.0, 0.0)))
+    assert cut.text == ('forward 50 m was commanded, 20.7 m were made, less than asked for')
     held = Outcome.measured(Action.HOLD, None, Pose(), Pose())
     assert held.text == 'hold: the vehicle kept its place'
     assert not held.saturated

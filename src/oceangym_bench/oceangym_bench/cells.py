@@ -10,6 +10,7 @@ from pathlib import Path
 import re
 from typing import Any
 
+from oceangym_agent.models.presets import preset_names
 from oceangym_bench.benchmark_file import (
     BenchmarkFile,
     known_choice,
@@ -17,10 +18,10 @@ from oceangym_bench.benchmark_file import (
     TASK_GROUPS,
 )
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import model_names, prompt_names, resolve_names, RunOptions
-from oceangym_core.tasks import TaskRegistry
+from oceangym_core.options import prompt_names, resolve_names, RunOptions
+from oceangym_core.tasks import config_folder, TaskRegistry
 
-MAX_CELLS = 100_000
+MAX_CELLS = 20_000
 # What a person may change without changing what is measured.
 PLACE_OPTIONS = ('results_dir', 'memory_from', 'config', 'base_url', 'device')
 DEFAULT_PROMPT = 'oceangym'
@@ -35,6 +36,7 @@ class Cell:
         options: Of the run; `memory_from` is filled in when its sources have run.
         model: As the benchmark file names it.
         alias: Benchmark alias task1..task12 of task and water, or None.
+        world: Source of the task's world.
         start: As in the file.
         repeat: Counts from 0.
         duration: Length of the episode if the file gives one [s].
@@ -47,6 +49,7 @@ class Cell:
     options: RunOptions
     model: str
     alias: str | None
+    world: str
     start: str
     repeat: int
     duration: float | None
@@ -63,7 +66,7 @@ class Cell:
     def workshop(self) -> tuple[Any, ...]:
         """What a worker keeps from one run to the next: the same for cells of one simulator."""
         o = self.options
-        return (o.world_seed, _world_of(o), o.water, o.resolved_sensors, o.device, o.config)
+        return (o.world_seed, self.world, o.water, o.resolved_sensors, o.device, o.config)
 
     def settings(self) -> dict[str, Any]:
         """Return what decides the result, for comparison with an earlier version of the file."""
@@ -75,11 +78,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class _TaskPoint:
-    """A task in one water."""
+    """A task in one water, and where its world comes from."""
 
     task: str
     water: str
     alias: str | None
+    world: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +115,6 @@ class _Key:
         return '.'.join(parts)
 
 
-def _world_of(options: RunOptions) -> str:
-    return TaskRegistry.load(options.config_dirs).get(options.task).world_source
-
-
 def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
     """Return every run, in the order in which they are best made.
 
@@ -125,27 +125,58 @@ def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
         OceanGymError: A name in the file is unknown, or the file stands for too many runs.
     """
     points = _task_points(benchmark)
+    _check_size(benchmark, points)
+    for point, duration in itertools.product(points, benchmark.durations or (None,)):
+        _check_names(benchmark, point, duration)
+    presets = preset_names([config_folder(folder, 'agents') for folder in _folders(benchmark)])
+    known_prompts = prompt_names(_folders(benchmark))
+    prompts_of_models = [known_choice('prompt', p, known_prompts) for p in benchmark.prompts]
     cells: list[Cell] = []
     for model in benchmark.models:
-        known_choice('model', model, (*PLAIN_AGENTS, *model_names()))
+        known_choice('model', model, (*PLAIN_AGENTS, *presets))
         plain = model in PLAIN_AGENTS
-        prompts = ('',) if plain else tuple(map(_prompt, benchmark.prompts))
+        prompts = [''] if plain else prompts_of_models
         modes = ('none',) if plain else benchmark.transfer.modes
         for prompt in prompts:
             for mode in modes:
                 keys = _keys(benchmark, model, prompt, mode, points)
                 cells += [_cell(benchmark, key, points) for key in keys]
-                if len(cells) > MAX_CELLS:
-                    raise OceanGymError(
-                        f'benchmark {benchmark.name} stands for more than {MAX_CELLS} runs; '
-                        'split it into several files'
-                    )
     _check_unique(benchmark, cells)
     return tuple(sorted(cells, key=lambda cell: (cell.transfer != 'none', cell.workshop)))
 
 
-def _prompt(name: str) -> str:
-    return known_choice('prompt', name, prompt_names() or (DEFAULT_PROMPT,))
+def _check_size(benchmark: BenchmarkFile, points: Sequence[_TaskPoint]) -> None:
+    plain = sum(model in PLAIN_AGENTS for model in benchmark.models)
+    prompted = len(benchmark.prompts) * len(benchmark.transfer.modes)
+    systems = plain + (len(benchmark.models) - plain) * prompted
+    one = len(points) * len(benchmark.start_names) * len(benchmark.world_seeds)
+    count = systems * one * benchmark.repeats * max(1, len(benchmark.durations))
+    if count > MAX_CELLS:
+        raise OceanGymError(
+            f'benchmark {benchmark.name} stands for {count} runs; at most {MAX_CELLS} are '
+            'accepted. Split it into several files'
+        )
+
+
+def _check_names(benchmark: BenchmarkFile, point: _TaskPoint, duration: float | None) -> None:
+    """Look up, once for all runs that share them, what is looked up in files."""
+    options = RunOptions(
+        task=point.task,
+        water=point.water,
+        profile=benchmark.profile,
+        t_max=duration,
+        t_interval=benchmark.t_interval,
+        config=':'.join(benchmark.config),
+    )
+    try:
+        resolve_names(options)
+    except OceanGymError as error:
+        raise OceanGymError(f'benchmark {benchmark.name}: {error}') from None
+
+
+def _folders(benchmark: BenchmarkFile) -> tuple[Path, ...]:
+    """Return the file's own configuration directories."""
+    return tuple(Path(folder).expanduser() for folder in benchmark.config)
 
 
 def _keys(
@@ -176,6 +207,7 @@ def _cell(benchmark: BenchmarkFile, key: _Key, points: Sequence[_TaskPoint]) -> 
         options=_options(benchmark, key),
         model=key.model,
         alias=key.point.alias,
+        world=key.point.world,
         start=key.start,
         repeat=key.repeat,
         duration=key.duration,
@@ -248,30 +280,33 @@ def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
             **benchmark.calls.model_dump(),
         }
     try:
-        return resolve_names(RunOptions(**common))
+        return RunOptions(**common)
     except OceanGymError as error:
         raise OceanGymError(f'benchmark {benchmark.name}: {error}') from None
 
 
 def _task_points(benchmark: BenchmarkFile) -> tuple[_TaskPoint, ...]:
     """Return the tasks in their waters, in the file's order, none twice."""
-    registry = TaskRegistry.load(tuple(Path(c).expanduser() for c in benchmark.config))
-    twelve = [_TaskPoint(task, water, alias) for alias, task, water in registry.benchmark()]
-    aliases = {(p.task, p.water): p.alias for p in twelve}
-    named = {alias: _TaskPoint(task, water, alias) for alias, task, water in registry.benchmark()}
+    registry = TaskRegistry.load(_folders(benchmark))
+    named = {
+        alias: _TaskPoint(task, water, alias, registry.get(task).world_source)
+        for alias, task, water in registry.benchmark()
+    }
+    aliases = {(p.task, p.water): alias for alias, p in named.items()}
     points: list[_TaskPoint] = []
     by_id = False
     for entry in benchmark.tasks:
         if entry in TASK_GROUPS:
-            points += [p for p in twelve if entry in ('benchmark', p.water)]
+            points += [p for p in named.values() if entry in ('benchmark', p.water)]
         elif entry in named:
             points.append(named[entry])
         else:
             known_choice('task', entry, (*TASK_GROUPS, *named, *registry.names()))
             task = str(Path(entry).expanduser().resolve()) if _is_file(entry) else entry
+            world = registry.get(task).world_source
             by_id = True
             for water in benchmark.waters or ('shallow',):
-                points.append(_TaskPoint(task, water, aliases.get((task, water))))
+                points.append(_TaskPoint(task, water, aliases.get((task, water)), world))
     if benchmark.waters and not by_id:
         raise OceanGymError(
             f'benchmark {benchmark.name}: waters is for tasks given by their ids; '

@@ -111,7 +111,7 @@ def _report(
 
 
 def verify_verb(words: Sequence[str]) -> int:
-    """Check submitted runs; 1 if one is rejected."""
+    """Check submitted runs; 1 unless every one is accepted."""
     # Flying again takes the simulator, which takes a second to import.
     from oceangym_bench.hangar import Hangar
     from oceangym_bench.verify import Outcome, verify_run
@@ -144,7 +144,8 @@ def verify_verb(words: Sequence[str]) -> int:
         verdicts.append(verdict)
         if given.json:
             continue
-        word = 'accepted' if verdict.accepted else 'REJECTED'
+        word = 'REJECTED' if verdict.rejected else 'accepted'
+        word = word if verdict.accepted or verdict.rejected else 'NOT REPEATABLE'
         console.print(f'{word} {run}', markup=False, highlight=False, soft_wrap=True)
         for finding in verdict.findings:
             if finding.outcome is not Outcome.PASSED or len(runs) == 1:
@@ -152,9 +153,13 @@ def verify_verb(words: Sequence[str]) -> int:
                 console.print(text.rstrip(), markup=False, highlight=False, soft_wrap=True)
     if given.json:
         print(json.dumps([verdict.as_dict() for verdict in verdicts], indent=1))
-    rejected = sum(not verdict.accepted for verdict in verdicts)
-    say(f'{len(runs) - rejected} accepted, {rejected} rejected')
-    return EXIT_ERROR if rejected else 0
+    accepted, rejected = (
+        sum(v.accepted for v in verdicts),
+        sum(v.rejected for v in verdicts),
+    )
+    rest = len(runs) - accepted - rejected
+    say(f'{accepted} accepted, {rejected} rejected' + f', {rest} not repeatable' * bool(rest))
+    return 0 if accepted == len(runs) else EXIT_ERROR
 
 
 def _runs_in(path: Path) -> list[Path]:

@@ -29,7 +29,13 @@ from oceangym_bench.directory import (
     find_directory,
     statuses,
 )
-from oceangym_bench.executors import cpu_count, Executor, EXECUTORS, LocalExecutor, SerialExecutor
+from oceangym_bench.executors import (
+    default_workers,
+    Executor,
+    EXECUTORS,
+    LocalExecutor,
+    SerialExecutor,
+)
 from oceangym_bench.progress import ProgressWatcher
 from oceangym_bench.runner import Redo, run_benchmark
 from oceangym_bench.table import Number, Table
@@ -54,7 +60,9 @@ def run_verb(words: Sequence[str]) -> int:
         '--executor', choices=EXECUTORS, default='local', help='where runs are made'
     )
     parser.add_argument(
-        '--workers', type=positive, help='runs at a time; one for each CPU by default'
+        '--workers',
+        type=positive,
+        help='runs at a time; one for each CPU by default, as long as memory lasts',
     )
     parser.add_argument(
         '--address', default='', help='of a Ray cluster, e.g. auto or ray://head:10001'
@@ -80,7 +88,9 @@ def run_verb(words: Sequence[str]) -> int:
                 shared=directory.root,
             )
         return LocalExecutor(
-            workers=given.workers or cpu_count(), logs=directory.logs, lock=directory.workers_lock
+            workers=given.workers or default_workers(),
+            logs=directory.logs,
+            lock=directory.workers_lock,
         )
 
     with ProgressWatcher(log_console()) as watcher:
@@ -92,6 +102,8 @@ def run_verb(words: Sequence[str]) -> int:
             filters=given.filter,
             redo=Redo(given.redo),
             limit=given.limit,
+            # The nodes of a cluster have keys of their own.
+            check_models=given.executor != 'ray',
         )
     left = f', {summary.left} left' if summary.left else ''
     say(

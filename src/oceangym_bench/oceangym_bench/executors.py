@@ -22,6 +22,8 @@ from oceangym_bench.locks import share_lock
 
 EXECUTORS = ('local', 'ray', 'serial')
 STOP_GRACE_S = 5.0
+# Measured: 1.2 GB resident with the ray scene of the shipped world.
+WORKER_BYTES = 1_500_000_000
 
 
 class Executor(Protocol):
@@ -218,6 +220,16 @@ def _redirect_output(logs: Path) -> None:
     stream = (logs / f'worker_{os.getpid()}.log').open('a', encoding='utf-8', buffering=1)
     for target in (sys.stdout, sys.stderr):
         os.dup2(stream.fileno(), target.fileno())
+
+
+def default_workers() -> int:
+    """Return how many runs at a time suit this machine: one a CPU, as long as memory lasts."""
+    try:
+        lines = Path('/proc/meminfo').read_text(encoding='ascii').splitlines()
+        free = next(int(line.split()[1]) for line in lines if line.startswith('MemAvailable:'))
+    except (OSError, StopIteration):
+        return cpu_count()
+    return max(1, min(cpu_count(), free * 1024 // WORKER_BYTES))
 
 
 def cpu_count() -> int:

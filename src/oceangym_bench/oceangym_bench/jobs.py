@@ -46,12 +46,14 @@ class JobResult:
         error: Why there is no whole record; empty when there is one.
         detail: Where it happened, for whoever repairs it.
         wall_s: Time it took [s].
+        where: Node of a cluster that made it.
     """
 
     cell_id: str
     error: str = ''
     detail: str = ''
     wall_s: float = 0.0
+    where: str = ''
 
 
 class Workshop:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
+from functools import lru_cache
 import math
 from typing import Any
 
@@ -171,18 +172,24 @@ def _decisions(cell: Cell) -> int:
 
 def _sample(options: RunOptions) -> _Sample:
     """Return the goal and the first observation of a run."""
-    plain = RunOptions(
-        task=options.task,
-        water=options.water,
-        start=options.start,
-        agent='survey',
-        frame=options.frame,
-        frame_seed=options.frame_seed,
-        world_seed=options.world_seed,
-        config=options.config,
-        device=options.device,
+    return _observe(
+        RunOptions(
+            task=options.task,
+            water=options.water,
+            start=options.start,
+            agent='survey',
+            frame=options.frame,
+            frame_seed=options.frame_seed,
+            world_seed=options.world_seed,
+            config=options.config,
+            device=options.device,
+        )
     )
-    setup, simulator = Hangar().prepare(plain)
+
+
+@lru_cache(maxsize=1)
+def _observe(options: RunOptions) -> _Sample:
+    setup, simulator = Hangar().prepare(options)
     manager = begin_record(
         setup, directory=None, privileged=False, clock=lambda: datetime.now(timezone.utc)
     )

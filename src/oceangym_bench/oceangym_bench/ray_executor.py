@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 import sys
 from typing import Any
@@ -28,8 +28,9 @@ class RayWorkshop:
         return file.is_file() and file.read_text(encoding='utf-8') == text
 
     def run(self, job: Job) -> JobResult:
-        """Run a job."""
-        return self._workshop.run(job)
+        """Run a job and say on which node."""
+        node = import_ray().get_runtime_context().get_node_id()
+        return replace(self._workshop.run(job), where=node)
 
 
 @dataclass

@@ -15,6 +15,7 @@ from oceangym_core.tasks import TaskRegistry, TaskSpec
 # In its scaling study OceanGym's point1..point4 are durations from one start [s].
 SCALE_DURATIONS = {'point1': 3600.0, 'point2': 5400.0, 'point3': 7200.0, 'point4': 10800.0}
 RELEASED_T_MAX = 1800.0
+KNOWN_SETTINGS = ('main', 'scale', 'migration')
 BACKEND = 'oceangym'
 NO_TRUTH = 'memory files hold no truth'
 
@@ -75,6 +76,8 @@ def _row(
         run_id=f'{model}/{alias}/{point}/{group.stamp}',
         system=System(
             model=name,
+            # Of other names nobody but who gave them knows the meaning: they are never averaged.
+            settings=(('setting', setting),) if setting not in ('', *KNOWN_SETTINGS) else (),
             transfer=Transfer.UNKNOWN if setting == 'migration' else Transfer.NONE,
         ),
         task=spec.id,

@@ -14,6 +14,7 @@ from oceangym_bench.cells import Cell, cells_of, select, with_sources
 from oceangym_bench.directory import BenchmarkDirectory, CellState, CellStatus, whole_score
 from oceangym_bench.executors import Executor
 from oceangym_bench.jobs import Job, JobQueue, JobResult
+from oceangym_core.options import MODEL_AGENTS
 from oceangym_worlds.world_files import world_file
 
 
@@ -77,6 +78,7 @@ def run_benchmark(
     filters: Sequence[str] = (),
     redo: Redo = Redo.NONE,
     limit: int | None = None,
+    check_models: bool = True,
 ) -> RunSummary:
     """Run what is still to be run of a benchmark file.
 
@@ -88,6 +90,7 @@ def run_benchmark(
         filters: Only runs that match one of these, and those whose memory they take.
         redo: Which finished runs are made again.
         limit: Most runs to be begun.
+        check_models: Whether to see before anything runs that each model has what it needs.
 
     Raises:
         OceanGymError: The file is wrong, does not fit the results that are there, or somebody else
@@ -113,6 +116,8 @@ def run_benchmark(
         due = due if limit is None else due[:limit]
         due_ids = {status.cell.id for status in due}
         done = frozenset(s.cell.id for s in states if s.finished and s.cell.id not in due_ids)
+        if check_models:
+            try_models([status.cell for status in due])
         prepare_worlds([status.cell for status in due], watcher.say)
         for status in due:
             moved = directory.clear(status.cell.id)
@@ -131,8 +136,8 @@ def run_benchmark(
         def started(job: Job) -> None:
             watcher.started(job.cell_id)
 
-        executor = make_executor(directory)
-        executor.run(queue, started=started, finished=finished)
+        if due:
+            make_executor(directory).run(queue, started=started, finished=finished)
     return RunSummary(
         directory=directory.root,
         total=len(wanted),
@@ -163,3 +168,21 @@ def prepare_worlds(cells: Iterable[Cell], say: Callable[[str], None]) -> None:
     """
     for options in {cell.workshop[:2]: cell.options for cell in cells}.values():
         world_file(options, say)
+
+
+def try_models(cells: Iterable[Cell]) -> None:
+    """Refuse models that lack a key or a prompt, of which each of their runs would die.
+
+    Raises:
+        OceanGymError: Names the model and what it lacks.
+    """
+    models = {
+        (cell.model, cell.prompt): cell.options
+        for cell in cells
+        if cell.options.agent in MODEL_AGENTS
+    }
+    if models:
+        # The client's library takes a second to import.
+        from oceangym_agent.mllm_parts import model_parts
+    for options in models.values():
+        model_parts(options, None).close()

@@ -41,8 +41,8 @@ def benchmark_tables(
     """Return every table that the episodes have, one set a track.
 
     A set has, for each duration, the scores by task, category and size class, the ranking, its
-    pairs and the rates, of runs without transferred memory; over all the costs, the scaling curve
-    and the comparison of memory transfers where there are several durations or transfers.
+    pairs and the rates, of runs without transferred memory, and the comparison of memory transfers
+    where there are several; over all durations the costs, and the scaling curve.
 
     Args:
         rows: Episodes of any tracks.
@@ -81,12 +81,12 @@ def benchmark_tables(
                 *([rate_table(flown)] if scorer == HEADLINE else []),
                 *([scorer_table(flown)] if scorer != HEADLINE else []),
             ]
+            with_memory = [row for row in mine if (row.t_max or 0.0) == duration]
+            if len({row.system.transfer for row in with_memory}) > 1:
+                made.append(transfer_table(with_memory, scorer=scorer, seed=seed))
             tables += [_renamed(table, tail, after) for table in made]
         if len(durations) > 1:
             table = scaling_table(plain, scorer=scorer, seed=seed)
-            tables.append(_renamed(table, suffix, ''))
-        if len({row.system.transfer for row in mine}) > 1:
-            table = transfer_table(mine, scorer=scorer, seed=seed)
             tables.append(_renamed(table, suffix, ''))
         tables.append(_renamed(cost_table(mine), suffix, ''))
     return tuple(tables)

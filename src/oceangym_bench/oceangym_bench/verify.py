@@ -66,15 +66,24 @@ class Verdict:
     findings: tuple[Finding, ...]
 
     @property
+    def rejected(self) -> bool:
+        """Whether a check failed."""
+        return any(finding.outcome is Outcome.FAILED for finding in self.findings)
+
+    @property
     def accepted(self) -> bool:
-        """Whether no check failed."""
-        return all(finding.outcome is not Outcome.FAILED for finding in self.findings)
+        """Whether no check failed and the commands were flown again."""
+        return not self.rejected and any(
+            finding.check == 'trajectory' and finding.outcome is Outcome.PASSED
+            for finding in self.findings
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
             'run': str(self.run),
             'accepted': self.accepted,
+            'rejected': self.rejected,
             'findings': [
                 {'check': f.check, 'outcome': f.outcome.value, 'detail': f.detail}
                 for f in self.findings
@@ -348,6 +357,8 @@ def _check_estimates(recorded: Episode, flown: Episode, until: float) -> Finding
 
 
 def _judge_gaps(check: str, gaps: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> Finding:
+    if len(gaps) == 0:
+        return _skipped(check, 'it touched something at once')
     worst = int(np.argmax(gaps))
     if gaps[worst] > TOLERANCE_M:
         return _finding(

@@ -156,6 +156,17 @@ def test_slider_buttons_and_keys_choose_a_decision(browser, pages) -> None:
     assert decision(browser) == 'Decision 0 of 5' and not by_id(browser, 'previous').is_enabled()
 
 
+def test_a_slider_that_is_dragged_fast_is_followed(browser, pages) -> None:
+    open_page(browser, pages['model'])
+    browser.execute_script(
+        'const slider = document.getElementById("slider");'
+        'for (let k = 0; k < 400; k += 1) {'
+        '  slider.value = k % 6; slider.dispatchEvent(new Event("input")); }'
+    )
+    assert decision(browser) == f'Decision {399 % 6} of 5'
+    WebDriverWait(browser, 20).until(lambda b: b.current_url.endswith(f'#step-{399 % 6}'))
+
+
 def test_a_click_on_the_map_or_a_curve_chooses_a_decision(browser, pages) -> None:
     open_page(browser, pages['model'])
     arrow = browser.find_element(By.CSS_SELECTOR, '#map .arrow[data-i="3"]')

@@ -294,6 +294,14 @@ def test_migrated_memory_in_a_tree_is_of_unknown_origin(tmp_path: Path) -> None:
     assert only(tmp_path).system == System(model='gpt4o', transfer=Transfer.UNKNOWN)
 
 
+def test_settings_of_a_tree_are_no_repeats_of_each_other(tmp_path: Path) -> None:
+    for name in ('none', 'within_task', 't3600'):
+        group(tmp_path / name / 'qwen' / 'task3' / 'point1', 1, [[0, 0, 0]], [])
+    rows = read_rows(tmp_path)
+    assert [row.repeat for row in rows] == [0, 0, 0]
+    assert len(score_table(rows, scorer='compat').columns) == 2 + 3
+
+
 def test_a_tree_without_any_location_has_no_paper_score(tmp_path: Path) -> None:
     group(tmp_path / 'm' / 'task3' / 'point1', 1, [], [])
     row = only(tmp_path)

@@ -511,6 +511,25 @@ def test_transfer_is_compared_with_the_same_starts_without_memory() -> None:
     assert [g.p for g in gained if isinstance(g, Difference)] == [6 / 1024] * 3
 
 
+def test_transfers_of_several_durations_are_compared_apart() -> None:
+    rows = [
+        row(
+            minutes + 10 * (transfer is Transfer.WITHIN) + s,
+            s,
+            t_max=60.0 * minutes,
+            system=System(model='alpha', transfer=transfer),
+        )
+        for minutes in (30, 60)
+        for transfer in (Transfer.NONE, Transfer.WITHIN)
+        for s in range(4)
+    ]
+    tables = {table.name: table for table in benchmark_tables(rows)}
+    for minutes in (30, 60):
+        found = tables[f'transfer_{60 * minutes}s'].rows[0]
+        assert isinstance(found[2], Score)
+        assert found[2].mean == pytest.approx(minutes + 1.5)
+
+
 def test_scores_leave_transferred_memory_to_its_own_table() -> None:
     rows = [row(10 + s, s) for s in range(4)]
     rows += [

@@ -70,11 +70,12 @@ def prompt_folder(name: str, config_dirs: Iterable[Path] = ()) -> Path:
         if not folder.is_dir():
             raise OceanGymError(f'prompt {folder} is not a folder')
         return folder
-    own = [Path(folder) / 'prompts' for folder in config_dirs]
-    for root in (*reversed(own), config_path('prompts')):
+    config_dirs = tuple(config_dirs)
+    own = [folder / 'prompts' for folder in reversed(config_dirs)]
+    for root in (*own, config_path('prompts')):
         if (root / name / PROMPT_FILE).is_file():
             return root / name
-    known = {*prompt_names(), *(p.parent.name for root in own for p in root.glob('*/prompt.yaml'))}
+    known = prompt_names(config_dirs)
     raise unknown_name(
         'prompt', name, known, hint='One of your own is given by the path of its folder.'
     )

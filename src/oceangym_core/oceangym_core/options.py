@@ -9,12 +9,12 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind, MAX_SEED
+from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.starts import parse_start, START_NAMES
+from oceangym_core.starts import parse_start
 from oceangym_core.tasks import TaskRegistry
-from oceangym_core.waters import load_profile, load_water, profile_names, water_names
+from oceangym_core.waters import load_profile, load_water
 
 # The table belongs to the options: whoever needs one takes both from here.
 __all__ = [
@@ -25,10 +25,7 @@ __all__ = [
     'Argument',
     'Kind',
     'RunOptions',
-    'choices_of',
-    'help_lines',
     'model_names',
-    'option_table',
     'parse_ros_arguments',
     'prompt_names',
     'resolve_names',
@@ -37,8 +34,11 @@ __all__ = [
 # Agents that ask a model, and the preset of the one that needs none to be named.
 MODEL_AGENTS = ('mllm', 'scripted')
 SCRIPTED_MODEL = 'scripted_patrol'
-# Arguments that mean nothing without a model.
-_MODEL_ARGUMENTS = ('model', 'base_url', 'memory_from')
+# Arguments that mean nothing without a model: in the table, from model:= to the budgets.
+_NAMES = [argument.name for argument in ARGUMENTS]
+_MODEL_ARGUMENTS = _NAMES[_NAMES.index('model') : _NAMES.index('max_decisions') + 1]
+# These not even as part of recorded options.
+_NEVER_WITHOUT_MODEL = ('model', 'base_url', 'memory_from')
 
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
@@ -115,12 +115,9 @@ class RunOptions:
     def _check_model(self) -> None:
         """Refuse what does not fit an agent with, or without, a model."""
         if self.agent not in MODEL_AGENTS:
-            for name in _MODEL_ARGUMENTS:
+            for name in _NEVER_WITHOUT_MODEL:
                 if getattr(self, name):
-                    raise OceanGymError(
-                        f'{name}:= is for agent:=mllm and agent:=scripted; '
-                        f'the agent is {self.agent}'
-                    )
+                    raise _needs_model(name, self.agent)
             return
         if self.agent == 'mllm' and not self.model:
             known = ', '.join(_file_names('agents')) or 'none is installed'
@@ -211,6 +208,13 @@ class RunOptions:
         ]
 
 
+def _needs_model(name: str, agent: str) -> OceanGymError:
+    return OceanGymError(
+        f'{name}:= is for agent:=mllm and agent:=scripted; the agent is {agent}. '
+        f'Leave {name}:= out, or give one of these agents.'
+    )
+
+
 def _file_names(folder: str) -> tuple[str, ...]:
     """Return the names of the shipped YAML files of a configuration folder."""
     return tuple(sorted(path.stem for path in config_path(folder).glob('*.y*ml')))
@@ -221,9 +225,10 @@ def model_names() -> tuple[str, ...]:
     return _file_names('agents')
 
 
-def prompt_names() -> tuple[str, ...]:
-    """Return the shipped prompts."""
-    return tuple(sorted(p.parent.name for p in config_path('prompts').glob('*/prompt.yaml')))
+def prompt_names(config_dirs: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Return the shipped prompts, and those of further configuration directories."""
+    roots = (config_path('prompts'), *(folder / 'prompts' for folder in config_dirs))
+    return tuple(sorted({p.parent.name for root in roots for p in root.glob('*/prompt.yaml')}))
 
 
 def _check_url(url: str) -> None:
@@ -321,7 +326,13 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
             )
             raise OceanGymError(f'argument {name}:= has no value; {remedy}')
         given[name] = _read(argument, text)
-    return resolve_names(RunOptions(**given), water_given='water' in given)
+    options = RunOptions(**given)
+    if options.agent not in MODEL_AGENTS:
+        # Ignored, a limit or an aid would be taken to be in force.
+        for name in given:
+            if name in _MODEL_ARGUMENTS:
+                raise _needs_model(name, options.agent)
+    return resolve_names(options, water_given='water' in given)
 
 
 def resolve_names(options: RunOptions, *, water_given: bool = True) -> RunOptions:
@@ -357,55 +368,3 @@ def resolve_names(options: RunOptions, *, water_given: bool = True) -> RunOption
     if t_interval > t_max:
         raise OceanGymError(f't_interval {t_interval:g} s exceeds t_max {t_max:g} s')
     return options
-
-
-def choices_of(argument: Argument) -> tuple[str, ...]:
-    """Return the values that an argument takes, looked up where they are files."""
-    if argument.choices:
-        return argument.choices
-    if argument.name == 'task':
-        return (*TaskRegistry.load().names(), 'task1..task12', '<file>.yaml')
-    if argument.name == 'water':
-        return (*water_names(), '<file>.yaml')
-    if argument.name == 'profile':
-        return (*profile_names(), '<file>.yaml')
-    if argument.name == 'start':
-        return (*START_NAMES, 'x,y,z,yaw_deg')
-    if argument.name == 'model':
-        return (*model_names(), '<file>.yaml')
-    if argument.name == 'prompt':
-        return (*prompt_names(), '<directory>')
-    return ()
-
-
-def help_lines() -> list[str]:
-    """Return one line an argument for the command line's help."""
-    width = max(len(a.name) + len(a.default) for a in ARGUMENTS) + 4
-    lines = []
-    for argument in ARGUMENTS:
-        head = f'{argument.name}:={argument.default}'.ljust(width)
-        lines.append(f'  {head}{argument.description}{_values_note(argument)}')
-    return lines
-
-
-def _values_note(argument: Argument) -> str:
-    if argument.choices and argument.kind is Kind.NAME:
-        return f' [{" | ".join(argument.choices)}]'
-    if argument.kind is Kind.NUMBER:
-        return (
-            f' [{argument.low:g} .. {argument.high:g}{f" {argument.unit}" * bool(argument.unit)}]'
-        )
-    return ''
-
-
-def option_table() -> str:
-    """Return the README's table of arguments (Markdown)."""
-    rows = ['| argument | default | values | meaning |', '|---|---|---|---|']
-    for argument in ARGUMENTS:
-        values = ' '.join(f'`{c}`' for c in choices_of(argument))
-        if argument.kind in (Kind.INTEGER, Kind.NUMBER):
-            high = 'large' if argument.high == MAX_SEED else f'{argument.high:g}'
-            values = f'{argument.low:g} .. {high} {argument.unit}'.strip()
-        default = f'`{argument.default}`' if argument.default else ''
-        rows.append(f'| `{argument.name}` | {default} | {values} | {argument.description} |')
-    return '\n'.join(rows) + '\n'

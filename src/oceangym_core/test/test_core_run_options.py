@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 import pytest
 
 from oceangym_core.errors import OceanGymError
+from oceangym_core.option_help import choices_of, help_lines, option_table
 from oceangym_core.options import (
     ARGUMENTS,
-    choices_of,
-    help_lines,
-    option_table,
     parse_ros_arguments,
     RunOptions,
 )
@@ -54,7 +52,7 @@ def test_every_argument_survives_a_round_trip() -> None:
         'start:=10,-20.5,-30,90',
         'seed:=7',
         'world_seed:=3',
-        'agent:=oracle',
+        'agent:=scripted',
         'backend:=gazebo',
         'mode:=realtime',
         'rtf:=2.5',
@@ -113,6 +111,8 @@ def test_every_argument_survives_a_round_trip() -> None:
         ('task:=missing.yaml', 'cannot read missing.yaml'),
         ('agent:=mllm', 'needs model:='),
         ('model:=gpt', 'model:= is for agent:=mllm'),
+        ('max_decisions:=5', 'max_decisions:= is for agent:=mllm'),
+        ('sonar:=fan', 'the agent is survey'),
         ('agent:=mlm', "Did you mean 'mllm'?"),
         ('loop:=perceive', "Did you mean 'perceive_act'?"),
         ('sonar:=fans', "Did you mean 'fan'?"),

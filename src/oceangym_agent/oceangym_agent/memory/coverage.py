@@ -173,7 +173,7 @@ class CoverageMap:
                 else f'bounds at {sector.boundary:.0f} m'
             )
             lines.append(
-                f'- {sector.name} (heading {sector.heading_deg + 0.0:.0f} deg): {rest}; {edge}'
+                f'- {sector.name} (heading {round(sector.heading_deg)} deg): {rest}; {edge}'
             )
         return '\n'.join(lines)
 

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 import math
 from pathlib import Path
-from typing import Any
 
 from oceangym_agent.memory.coordinates import strip_coordinates
 from oceangym_agent.memory.tokens import cut_text, one_line
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
-from oceangym_core.provenance import file_sha256
 from oceangym_core.record_schema import RunFile
 from oceangym_core.text_files import read_schema
 
@@ -43,19 +41,14 @@ class EarlierRun:
 
     Attributes:
         path: As it was given.
-        files: Name and sha256 of every file that was read.
-        run_id, task_id, start, agent: From its run.yaml; empty for bare OceanGym files.
+        task_id: From its run.yaml; empty for bare OceanGym files.
         world_seed: Of the layout, None where unknown.
         relation: Of its task to the present one.
         steps, important: Its memories, oldest first.
     """
 
     path: str
-    files: tuple[tuple[str, str], ...]
-    run_id: str = ''
     task_id: str = ''
-    start: str = ''
-    agent: str = ''
     world_seed: int | None = None
     relation: Relation = Relation.UNKNOWN
     steps: tuple[MemoryEntry, ...] = ()
@@ -73,10 +66,9 @@ class EarlierRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Experience:
-    """The memories of earlier runs, in the order they were named; `strip` is one of `STRIPS`."""
+    """The memories of earlier runs, in the order they were named."""
 
     runs: tuple[EarlierRun, ...]
-    strip: str = 'none'
 
     def lines(self) -> Iterator[str]:
         """Return one line an entry, those worth most last: finds after steps, later runs last."""
@@ -84,25 +76,6 @@ class Experience:
             for number, run in enumerate(self.runs, start=1):
                 for entry in run.important if finds else run.steps:
                     yield _line(f'dive {number}, {run.title}', entry, find=finds)
-
-    def provenance(self) -> tuple[dict[str, Any], ...]:
-        """Return what ``run.yaml`` says about where the experience comes from."""
-        return tuple(
-            {
-                'path': run.path,
-                'files': dict(run.files),
-                'run_id': run.run_id,
-                'task': run.task_id,
-                'start': run.start,
-                'agent': run.agent,
-                'world_seed': run.world_seed,
-                'relation': run.relation.value,
-                'strip': self.strip,
-                'entries': len(run.steps),
-                'important_entries': len(run.important),
-            }
-            for run in self.runs
-        )
 
 
 def _line(origin: str, entry: MemoryEntry, *, find: bool) -> str:
@@ -119,6 +92,7 @@ def load_experience(
     *,
     strip: str = 'none',
     shift: FrameShift | None = None,
+    world_seed: int | None = None,
     task_id: str = '',
 ) -> Experience:
     """Read the memories of earlier runs.
@@ -129,11 +103,12 @@ def load_experience(
             coordinates are those of map.
         strip: ``none``, or ``coordinates`` to leave every place out, in texts too.
         shift: Of the present run; None leaves the frames unchecked.
+        world_seed: Of the present run's layout; None leaves the layouts unchecked.
         task_id: Of the present run.
 
     Raises:
         OceanGymError: A path is none of these or holds broken files, or its coordinates lie in
-            another frame than the present ones.
+            another frame or layout than the present ones.
     """
     if strip not in STRIPS:
         raise unknown_name('memory_strip', strip, STRIPS)
@@ -142,8 +117,14 @@ def load_experience(
         run, recorded = _read(given, task_id)
         if strip == 'none' and shift is not None and not _same_frame(recorded, shift):
             raise OceanGymError(_frame_message(str(given), recorded, shift))
+        known = None not in (run.world_seed, world_seed)
+        if strip == 'none' and known and run.world_seed != world_seed:
+            raise OceanGymError(
+                f'memory_from: {given} was flown in the layout world_seed:={run.world_seed}, this run '
+                f'is in {world_seed}, where things lie elsewhere. {REMEDY}.'
+            )
         runs.append(_stripped(run) if strip == 'coordinates' else run)
-    return Experience(runs=tuple(runs), strip=strip)
+    return Experience(runs=tuple(runs))
 
 
 def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
@@ -159,7 +140,6 @@ def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
     steps, important = _entries(files, MEMORY_PREFIX), _entries(files, IMPORTANT_PREFIX)
     run = EarlierRun(
         path=str(given),
-        files=tuple((file.name, file_sha256(file)) for file in files),
         steps=steps,
         important=important,
     )
@@ -171,10 +151,7 @@ def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
     return (
         replace(
             run,
-            run_id=info.run_id,
             task_id=earlier,
-            start=info.start.name,
-            agent=info.agent,
             world_seed=info.world_seed,
             relation=relation if earlier and task_id else Relation.UNKNOWN,
         ),

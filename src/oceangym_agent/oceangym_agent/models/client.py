@@ -127,8 +127,7 @@ class OpenAIModel:
             BudgetExhausted: The call may not be made.
         """
         self._check_images(request)
-        if self._budget is not None:
-            self._budget.check()
+        self._check_budget()
         started = self._clock()
         body = request_body(self._preset, request)
         retries = 0
@@ -145,6 +144,7 @@ class OpenAIModel:
             if outcome.tokens_in or outcome.tokens_out:
                 lost.append(outcome)
                 self._spend(self._priced(ChatReply(text='', model=''), outcome))
+                self._check_budget()
             self._wait(outcome, retries, left=deadline_s - (self._clock() - started))
             retries += 1
         reply = ChatReply(
@@ -169,6 +169,10 @@ class OpenAIModel:
         tokens_out = sum(c.tokens_out for c in counted)
         price = cost(self._preset, tokens_in=tokens_in, tokens_out=tokens_out)
         return replace(reply, tokens_in=tokens_in, tokens_out=tokens_out, cost=price)
+
+    def _check_budget(self) -> None:
+        if self._budget is not None:
+            self._budget.check()
 
     def _spend(self, reply: ChatReply) -> None:
         if self._budget is not None:
@@ -221,7 +225,7 @@ class OpenAIModel:
             raise self._unavailable(failure, retries=retries)
         if retries >= self._max_retries:
             raise self._unavailable(failure, retries=retries, why=f'{retries + 1} attempts failed')
-        delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2**retries)
+        delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(retries, 16))
         delay *= 1.0 - JITTER * float(self._jitter.random())
         if failure.retry_after_s is not None:
             delay = max(delay, failure.retry_after_s)
@@ -314,7 +318,10 @@ def make_model(
     key = _key(preset, os.environ if environ is None else environ)
     server = None
     if preset.scripted is not None and not base_url:
-        server = ScriptedModelServer(script=script(preset.scripted), model=preset.model)
+        # A long episode's images would fill the memory.
+        server = ScriptedModelServer(
+            script=script(preset.scripted), keep_requests=False, model=preset.model
+        )
         server.start()
         address = server.url
     return OpenAIModel(

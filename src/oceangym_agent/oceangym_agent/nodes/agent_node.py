@@ -8,6 +8,7 @@ import sys
 from oceangym_agent.agent import Agent, close_agent
 from oceangym_agent.nodes.pilot import build_agent, Pilot, privilege_for
 from oceangym_agent.nodes.vehicle_client import VehicleClient
+from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.kit import ContractNode, declare, declare_options, run_node
 
 
@@ -65,8 +66,12 @@ class AgentNode(ContractNode):
         while True:
             await client.until(lambda: client.goal is not None and client.running)
             assert client.state is not None
-            self._pilot.begin()
             index: int | None = client.state.step
+            try:
+                self._pilot.begin()
+            except OceanGymError as error:
+                await self._pilot.give_up(error)
+                index = None
             while index is not None:
                 index = await self._pilot.turn(index)
             self._pilot.close()

@@ -131,10 +131,7 @@ class Pilot:
         try:
             turn = await self._think(observation)
         except OceanGymError as error:
-            message = ending_message(self._name, error)
-            self._node.get_logger().error(message)
-            budget = isinstance(error, BudgetExhausted)
-            await client.stop('budget' if budget else 'error', message)
+            await self.give_up(error)
             return None
         if turn is None:
             return None
@@ -149,6 +146,13 @@ class Pilot:
             await client.stop()
             return None
         return await self._fly(turn.decision.action, turn.decision.magnitude)
+
+    async def give_up(self, error: OceanGymError) -> None:
+        """End the episode because the agent cannot go on; its record says why."""
+        message = ending_message(self._name, error)
+        self._node.get_logger().error(message)
+        budget = isinstance(error, BudgetExhausted)
+        await self._client.stop('budget' if budget else 'error', message)
 
     async def _fly(self, action: Action, magnitude: float | None) -> int | None:
         client = self._client

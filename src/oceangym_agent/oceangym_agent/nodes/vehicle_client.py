@@ -63,6 +63,7 @@ class VehicleClient:
         self._battery = math.nan
         self._truth: StepTruthMessage | None = None
         self._geometry: dict[str, SonarSpec] = {}
+        self._silent: set[str] = set()
         self._expected_ns: int | None = None
         self._waiter: Future | None = None
         self._waiting_for: Callable[[], bool] = bool
@@ -178,7 +179,7 @@ class VehicleClient:
         stamp = self._assembler.complete_at(nanoseconds_of(self._odometry.header.stamp))
         if stamp is None or self.state.step < index:
             return False
-        if len(self._geometry) < len(self._assembler.sonars):
+        if self._silent or len(self._geometry) < len(self._assembler.sonars):
             return False
         if self._truth_wanted and (self._truth is None or self._truth.step != index):
             return False
@@ -223,6 +224,8 @@ class VehicleClient:
             return
         self.capabilities = message
         streams = [name for name in INSTANT_STREAMS if name in message.streams]
+        # Nothing is decided on before each of them was heard once.
+        self._silent = set(streams)
         # In realtime time runs on between two images: the navigation is then the newest.
         frozen = streams if message.mode == 'lockstep' else []
         self._assembler = ObservationAssembler(
@@ -271,6 +274,7 @@ class VehicleClient:
 
     def _note(self, name: str, message: Any) -> None:
         assert self._assembler is not None
+        self._silent.discard(name)
         self._assembler.put('stream', name, nanoseconds_of(message.header.stamp))
         self.wake()
 

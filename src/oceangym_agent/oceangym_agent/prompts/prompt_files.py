@@ -98,10 +98,6 @@ class PromptSet:
         # Compiled templates are kept in it.
         return _environment(self.templates)
 
-    def provenance(self) -> dict[str, Any]:
-        """Return what ``run.yaml`` says about the prompt."""
-        return {'name': self.name, 'version': self.version, 'sha256': self.sha256}
-
     def render(self, template: str, context: Mapping[str, Any]) -> str:
         """Return a template's text.
 

@@ -12,14 +12,16 @@ from oceangym_agent.memory.window import vector_text
 from oceangym_core.contract import DEFAULT_ROTATION_DEG, DEFAULT_TRANSLATION_M
 from oceangym_core.observation import NavigationState
 
-# A vehicle sustains at least 0.7 m/s and spends the ends of a maneuver on speeding up and slowing
-# down; what exceeds its reach is cut and told.
-CRUISE_M_S = 0.65
+# A vehicle sustains at least 0.7 m/s, which speeding up, slowing down and settling shorten by so much;
+# what exceeds its reach is cut and told.
+CRUISE_M_S = 0.7
+LOST_S = 3.5
 
 
 def reach_m(goal: GoalView) -> float:
     """Return about how far a vehicle gets in one maneuver [m]."""
-    return round(CRUISE_M_S * goal.t_interval, 1)
+    # Of a few seconds next to nothing is left.
+    return round(CRUISE_M_S * max(goal.t_interval - LOST_S, goal.t_interval / 5), 1)
 
 
 def goal_context(goal: GoalView) -> dict[str, Any]:
@@ -36,7 +38,7 @@ def goal_context(goal: GoalView) -> dict[str, Any]:
         'duration_s': round(goal.t_max),
         'interval_s': round(goal.t_interval),
         'decisions': math.ceil(goal.t_max / goal.t_interval - 1e-9),
-        'reach_m': round(min(reach_m(goal), DEFAULT_TRANSLATION_M)),
+        'reach_m': f'{reach_m(goal):.{0 if reach_m(goal) >= 10 else 1}f}',
         'default_m': round(DEFAULT_TRANSLATION_M),
         'default_deg': round(DEFAULT_ROTATION_DEG),
     }
@@ -66,7 +68,10 @@ def state_context(
         'depth_m': _number(navigation.depth),
         'altitude_m': _number(navigation.altitude) if math.isfinite(navigation.altitude) else '',
         'speed_m_s': f'{math.hypot(*navigation.linear_velocity):.2f}',
-        'battery_percent': round(100 * navigation.battery),
+        # A vehicle may not measure it.
+        'battery_percent': (
+            round(100 * navigation.battery) if math.isfinite(navigation.battery) else ''
+        ),
         'position_sigma_m': _number(math.hypot(*navigation.position_sigma[:2])),
         'to_bounds_m': {k: round(v) for k, v in edges.items()} if inside else {},
         'below_ceiling_m': _number(min(goal.z_max, 0.0) - z),

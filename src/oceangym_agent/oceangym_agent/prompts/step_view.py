@@ -15,7 +15,7 @@ from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.contract import Action, default_magnitude, ROTATIONS, TRANSLATIONS, unit_motion
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.observation import ManeuverResult, Observation
+from oceangym_core.observation import Observation
 
 # A maneuver that ends this much short was cut or hindered: metres, degrees.
 SHORT_OF_M = 1.5
@@ -105,30 +105,18 @@ class Outcome:
         action: As commanded.
         requested, applied: Metres or degrees.
         saturated: It was cut to what one interval allows, or fell short of what was asked.
-        note: What else there is to say, e.g. that it ended at the bounds.
     """
 
     action: Action
     requested: float
     applied: float
     saturated: bool
-    note: str = ''
-
-    @classmethod
-    def of(cls, result: ManeuverResult) -> Outcome:
-        """Return the outcome that the vehicle itself tells."""
-        return cls(
-            action=result.action,
-            requested=result.requested,
-            applied=result.applied,
-            saturated=result.saturated,
-        )
 
     @classmethod
     def measured(
         cls, action: Action, magnitude: float | None, before: Pose, after: Pose
     ) -> Outcome:
-        """Return the outcome as the navigation shows it, for vehicles that do not tell.
+        """Return the outcome as the navigation shows it.
 
         Args:
             action: As commanded.
@@ -162,14 +150,13 @@ class Outcome:
     @property
     def text(self) -> str:
         """The outcome in words."""
-        note = f'; {self.note}' if self.note else ''
         if self.action not in TRANSLATIONS | ROTATIONS:
-            return f'{self.action.value}: the vehicle kept its place{note}'
+            return f'{self.action.value}: the vehicle kept its place'
         unit = 'deg' if self.action in ROTATIONS else 'm'
         cut = ', less than asked for' if self.saturated else ''
         return (
             f'{command_text(self.action, self.requested)} was commanded, '
-            f'{round(self.applied, 1) + 0.0:.1f} {unit} were made{cut}{note}'
+            f'{round(self.applied, 1) + 0.0:.1f} {unit} were made{cut}'
         )
 
 

@@ -48,7 +48,8 @@ _WORDS = '|'.join(_DIRECTION_WORDS)
 _DIRECTION = re.compile(rf'(?<![a-z])({_WORDS})(?:s|wards?)?(?:[ _-]?(?:camera|view))?(?![a-z])')
 _NO_LABEL = re.compile(
     r'(?:none|null|nil|no|not?|n/?a|nan|nothing|unknown|undefined|tbd|-+|\?+|\.*|label|item|string|'
-    r'target|target object|target item|object|example|name|the label|placeholder|x+)?'
+    r'example|name|placeholder|x+|(?:the )?(?:name|label|item)(?: (?:of|for) (?:the |an? )?'
+    r'(?:object|target|item))?|object name|target item|name of object)?'
 )
 _NO_FIND = re.compile(
     r'(?:\b(?:not|never)|n\'t)(?: (?:yet|been|be|currently|clearly|it|the|any|a|target|object|match\w*|'
@@ -58,7 +59,13 @@ _NO_FIND = re.compile(
     r'\bcannot (?:see|find|be)|\bcould not\b|\bfailed to\b|\bstill searching\b|\bundetected\b|\bunfound\b'
     r'|\bnot$|\bnot found\b'
 )
-_PLACEHOLDER = re.compile(r'\s*[<{\[(].{0,60}[>}\])]\s*$')
+# Unlike a label, a text may say of a true find what of it is not visible.
+_DENYING_TEXT = re.compile(
+    r'\W*(?:(?:the |any |no )?(?:target|object|it)?(?: object)? ?(?:is |was |has )?(?:been )?)?'
+    r'(?:not|never)(?: (?:yet|been|be|currently|clearly)){0,2} '
+    r'(?:found|detected|visible|seen|identified|located|present|spotted|in view|in sight|confirmed)\b'
+    r'|\W*(?:no (?:target|object|find|match|sign of the target)|none|nothing|still searching)\b'
+)
 _FALSE_WORDS = frozenset(
     {'false', 'no', 'not found', 'not_found', 'none', 'absent', '0', 'missing'}
 )
@@ -111,7 +118,7 @@ def fields(value: JsonObject) -> dict[str, JsonValue]:
 
 def plain_key(key: str) -> str:
     """Return ``special_objects`` for ``Special Objects``."""
-    return re.sub(r'[\s\-]+', '_', key.strip().lower())
+    return re.sub(r'[\s\-]+', '_', re.sub(r'\([^()]*\)\s*$', '', key).strip().lower())
 
 
 def _find(value: JsonValue) -> Find | None:
@@ -124,7 +131,7 @@ def _find(value: JsonValue) -> Find | None:
     pairs = fields(value)
     label = next((v for k in _LABEL_KEYS if isinstance(v := pairs.get(k), str)), '')
     text = next((v for k in _TEXT_KEYS if isinstance(v := pairs.get(k), str)), '')
-    if _denied(label) or _NO_FIND.search(text[:MAX_TEXT].lower()):
+    if _denied(label) or _DENYING_TEXT.match(text[:MAX_TEXT].lower()):
         return None
     if any(_is_false(pairs[key]) for key in _FLAG_KEYS if key in pairs):
         return None
@@ -145,12 +152,9 @@ def _find(value: JsonValue) -> Find | None:
 
 def _denied(label: str) -> bool:
     """Tell whether a label names nothing: ``none``, ``no target found``, ``<label>``."""
-    low = tidy(label, MAX_LABEL).lower().strip(' .!\'"*`')
+    low = tidy(label, MAX_LABEL).lower().strip(' .!\'"*`<>()[]{}')
     return bool(
-        _NO_LABEL.fullmatch(low)
-        or _NO_FIND.search(low)
-        or _PLACEHOLDER.fullmatch(low)
-        or low.startswith(('no ', 'not '))
+        _NO_LABEL.fullmatch(low) or _NO_FIND.search(low) or low.startswith(('no ', 'not '))
     )
 
 
@@ -237,7 +241,7 @@ def find_in_marker(block: str) -> Find | None:
         return None
     after = after.strip(' :;,-–@\n\t')
     label = re.split(r'[,;\n]|\. |\bcurrent position\b', after, maxsplit=1)[0]
-    label = label.strip(' *"\'`.')
+    label = label.strip(' *"\'`.<>()[]{}')
     if _denied(label):
         return None
     text = ' '.join(after.lower().split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 import re
 
-from oceangym_agent.replies.finds import direction_in, fields, finds_in, plain_key
+from oceangym_agent.replies.finds import fields, finds_in, plain_key
 from oceangym_agent.replies.json_text import (
     Cut,
     find_objects,
@@ -15,17 +15,12 @@ from oceangym_agent.replies.json_text import (
     read_array,
     unescaped,
 )
-from oceangym_agent.replies.limits import (
-    MAX_REASON,
-    MAX_SPECIAL_OBJECTS,
-    MAX_TEXT,
-    quoted,
-    tidy,
-)
+from oceangym_agent.replies.limits import MAX_REASON, quoted, tidy
 from oceangym_agent.replies.phrases import Command, normalised, single
 from oceangym_agent.replies.prose import read_value
-from oceangym_agent.replies.quantities import magnitude_of, Quantity, read_quantity
+from oceangym_agent.replies.quantities import magnitude_of, NO_MAGNITUDE, Quantity, read_quantity
 from oceangym_agent.replies.reply import ParsedReply, ReplyError
+from oceangym_agent.replies.views import environment_of, special_objects_of
 from oceangym_core.contract import Action
 
 _ACTION_ALIASES = (
@@ -61,7 +56,7 @@ _MAGNITUDE_KEYS = (
     'delta',
 )
 _NAMED_BY = ('name', 'function', 'tool', 'tool_name')
-_ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'params', 'kwargs')
+_ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'action_input', 'params', 'kwargs')
 # Only in these is an inner object the reply: the one under "previous_step" is not.
 _WRAPPERS = frozenset(
     {
@@ -75,7 +70,6 @@ _REPLY_KEYS = frozenset(
     {'environment', 'special_objects', 'finds', 'magnitude', 'reason', 'action', *_ACTION_ALIASES}
 )
 _REASON_KEYS = ('reason', 'reasoning', 'rationale', 'explanation', 'thought', 'thoughts')
-_NO_MAGNITUDE = frozenset({'', 'null', 'none', 'default', 'n/a', 'na', '-', 'nil', 'undefined'})
 _GENERIC = frozenset(
     {'move', 'go', 'rotate', 'turn', 'yaw', 'strafe', 'translate', 'swim', 'travel', 'spin'}
 )
@@ -86,7 +80,7 @@ _NOT_MEANT = re.compile(
     r'should not|will not|won\'t|not going to|never|cannot|can\'t|not)\s+(?:to )?(?:send|reply|answer|'
     r'output|use|do|choose|take|return|respond|write|execute|say|be|with|this|the following|like)\b'
     r'|\bprevious(?:ly)?\b|\bearlier\b|\blast (?:step|reply|time|command|action)\b|\bwrong\b'
-    r'|\bincorrect\b|\binvalid\b|\bwould\b|\bnot$|\bsuch as\b|\binstruct'
+    r'|\bincorrect\b|\binvalid\b|\bwould\b|\bnot$|\bsuch as\b|\binstruct|\b(?:says|said|told|asked)\b'
 )
 _DOUBLY_ENCODED = re.compile(r'"\s*\{.*\}\s*"', re.DOTALL)
 _HEADLESS = re.compile(r'["\'][\w ]{1,40}["\']\s*:')
@@ -120,12 +114,11 @@ def read_json_reply(text: str) -> ParsedReply | None:
         if not replies and _REPLY_KEYS & {plain_key(key) for key, _ in located.value.pairs}:
             actionless.append(located.value)
         for reply in replies:
-            try:
-                candidates.append(_candidate(reply))
-            except ReplyError as error:
-                if not reply.cut:
-                    raise
-                cut_error = error
+            candidate = _candidate(reply)
+            if isinstance(candidate, ReplyError):
+                cut_error = candidate
+            else:
+                candidates.append(candidate)
     if cut_error is not None and all(candidate.cut for candidate in candidates):
         raise cut_error
     if candidates:
@@ -185,7 +178,21 @@ def _replies(value: JsonValue, depth: int) -> list[JsonObject]:
     return []
 
 
-def _candidate(value: JsonObject) -> _Candidate:
+def _candidate(value: JsonObject) -> _Candidate | ReplyError:
+    """Return the command of an object, or what is wrong with one that was cut off.
+
+    Raises:
+        ReplyError: Something is wrong with a whole one.
+    """
+    try:
+        return _whole_candidate(value)
+    except ReplyError as error:
+        if not value.cut:
+            raise
+        return error
+
+
+def _whole_candidate(value: JsonObject) -> _Candidate:
     pairs = fields(value)
     named = [item for key, item in value.pairs if plain_key(key) == 'action']
     if not named:
@@ -260,6 +267,10 @@ def _with_magnitude(
         return command
     key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
     if key is None:
+        inner = next((v for k in _ARGUMENTS if isinstance(v := siblings.get(k), JsonObject)), None)
+        siblings = {} if inner is None else fields(inner)
+        key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
+    if key is None:
         if source.cut and command.magnitude is None:
             raise ReplyError('It breaks off before the magnitude; answer more briefly.')
         return command
@@ -287,7 +298,7 @@ def _magnitude(action: Action, value: JsonValue) -> float | None:
             value = f'{number} {unit if isinstance(unit, str) else ""}'
     if isinstance(value, str):
         low = normalised(value).strip()
-        if low in _NO_MAGNITUDE:
+        if low in NO_MAGNITUDE:
             return None
         quantity = read_quantity(low)
         if quantity is not None:
@@ -323,60 +334,8 @@ def _parsed(candidate: _Candidate) -> ParsedReply:
     return ParsedReply(
         action=candidate.command.action,
         magnitude=candidate.command.magnitude,
-        environment=_environment(pairs.get('environment')),
-        special_objects=_special_objects(pairs.get('special_objects')),
+        environment=environment_of(pairs.get('environment')),
+        special_objects=special_objects_of(pairs.get('special_objects')),
         finds=finds_in(pairs.get('finds')),
         reason=tidy(reason, MAX_REASON),
     )
-
-
-def _environment(value: JsonValue) -> dict[str, str]:
-    if isinstance(value, str):
-        return environment_in(value)
-    if not isinstance(value, JsonObject):
-        return {}
-    views: dict[str, str] = {}
-    for key, item in value.pairs:
-        direction = direction_in(key.replace('_', ' '))
-        text = tidy(_flat(item), MAX_TEXT)
-        if direction and text:
-            views[direction] = text
-    return views
-
-
-_VIEW = re.compile(
-    r'\b(left|right|down|up|front|back)(?: (?:camera|view|image|side))?\s*(?:\([^)\n]{0,30}\))?\s*[:：=]',
-    re.IGNORECASE,
-)
-
-
-def environment_in(text: str) -> dict[str, str]:
-    """Return the views of ``Left: sand, Right: rock, ..``."""
-    views: dict[str, str] = {}
-    matches = list(_VIEW.finditer(text))
-    for match, following in zip(matches, [*matches[1:], None]):
-        end = following.start() if following else len(text)
-        seen = tidy(text[match.end() : min(end, match.end() + 4 * MAX_TEXT)], MAX_TEXT)
-        if seen.strip(' ,;.-*#'):
-            views.setdefault(match[1].lower(), seen.strip(' ,;-*#'))
-    return views
-
-
-def _flat(value: JsonValue) -> str:
-    """Return what a value says, in one line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float):
-        return f'{value:g}'
-    if isinstance(value, JsonArray):
-        return ', '.join(filter(None, (_flat(item) for item in value.items[:20])))
-    if isinstance(value, JsonObject):
-        return ', '.join(f'{key}: {_flat(item)}' for key, item in value.pairs[:20])
-    return ''
-
-
-def _special_objects(value: JsonValue) -> tuple[str, ...]:
-    items = value.items if isinstance(value, JsonArray) else (value,)
-    texts = (tidy(_flat(item), MAX_TEXT) for item in items[: 4 * MAX_SPECIAL_OBJECTS])
-    kept = dict.fromkeys(text for text in texts if text and text.lower() not in _NO_MAGNITUDE)
-    return tuple(kept)[:MAX_SPECIAL_OBJECTS]

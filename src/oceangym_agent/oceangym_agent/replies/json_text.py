@@ -177,9 +177,9 @@ class _Reader:
                         return None, len(text)
                     raise _Broken
                 colon = _AFTER_KEY.match(text, end + 1)
-                if colon is not None:
+                if colon is not None and not self._is_escaped(end, position):
                     return unescaped(text[position + 1 : end]), colon.end()
-                if self._skip(end + 1) >= len(text):
+                if not text[end + 1 : end + MAX_KEY].strip() and end + MAX_KEY >= len(text):
                     return None, len(text)
                 end += 1
         match = _BARE_KEY.match(text, position)
@@ -223,14 +223,14 @@ class _Reader:
             end = text.find(quote, end)
             if end < 0:
                 return CUT, len(text)
-            backslashes = (
-                end
-                - len(text[max(position, end - 50) : end].rstrip('\\'))
-                - max(position, end - 50)
-            )
-            if backslashes % 2 == 0 and _AFTER_VALUE.match(text, end + 1):
+            if not self._is_escaped(end, position) and _AFTER_VALUE.match(text, end + 1):
                 return unescaped(text[position + 1 : end]), end + 1
             end += 1
+
+    def _is_escaped(self, place: int, start: int) -> bool:
+        """Tell whether an odd number of backslashes stands before `place`."""
+        before = self._text[max(start, place - 50) : place]
+        return (len(before) - len(before.rstrip('\\'))) % 2 == 1
 
 
 def unescaped(text: str) -> str:

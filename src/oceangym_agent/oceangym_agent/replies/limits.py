@@ -6,7 +6,7 @@ import re
 
 MAX_REPLY_CHARS = 2_000_000  # as received, with thoughts
 MAX_ANSWER_CHARS = 100_000  # what is left to understand
-MAX_DEPTH = 24  # of nested JSON
+MAX_DEPTH = 12  # of nested JSON
 
 MAX_FINDS = 16
 MAX_SPECIAL_OBJECTS = 32

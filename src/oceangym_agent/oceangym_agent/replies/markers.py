@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from oceangym_agent.replies.finds import distinct, find_in_marker
-from oceangym_agent.replies.json_reply import environment_in
 from oceangym_agent.replies.limits import (
     MAX_FINDS,
     MAX_REASON,
@@ -15,6 +14,7 @@ from oceangym_agent.replies.limits import (
 )
 from oceangym_agent.replies.prose import find_command
 from oceangym_agent.replies.reply import Find, ParsedReply
+from oceangym_agent.replies.views import environment_in
 
 _SPECIAL = re.compile(r'\*{2,3}\s*special objects?(?: detected)?\s*:?\**\s*:?', re.IGNORECASE)
 _SPECIAL_END = re.compile(r'\*{2,}|\n|##|\$\$')

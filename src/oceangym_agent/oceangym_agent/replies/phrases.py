@@ -12,6 +12,7 @@ from oceangym_agent.replies.vocabulary import (
     CHINESE,
     Form,
     FORMS,
+    HOLD,
     MOVES,
     SEPARATED_QUANTITY,
     STOP,
@@ -42,10 +43,10 @@ _LEAD = re.compile(
     r"(?:i|we)(?: will|'ll| shall| must| should| need to| have to| am going to|'m going to"
     r"| are going to|'re going to| have decided to|'ve decided to| decide to| decided to"
     r"| choose to| chose to|'d like to| intend to| plan to)(?: now)?|let's|let us|let me|"
-    r'you should|(?:the )?(?:auv|vehicle|robot|rov) (?:should|must|shall)|'
+    r'you should|(?:the )?(?:auv|vehicle|robot|rov) (?:should|must|shall|needs to|has to)|'
     r'(?:my|the|our)(?: (?:next|final|best|chosen|safest|single|only|recommended|correct|right|'
     r'appropriate|navigation|control|movement)){0,3} '
-    r'(?:command|action|move|decision|step|manoeuvre|maneuver|choice|answer|thing to do) '
+    r'(?:command|action|move|decision|step|manoeuvre|maneuver|choice|answer|thing to do)(?: now| here)? '
     r'(?:is|will be|should be|must be)(?: now)?(?: to)?|it is (?:best|safest|time) to|'
     r'command|action)(?![\w-]),? *){0,6}'
 )
@@ -67,7 +68,14 @@ _TARGET_VALUE = re.compile(
 )
 _RANGE = re.compile(r'\s*(?:-|–|to|or|and)\s*\d')
 _LATER_QUANTITY = re.compile(rf'\b(?:by|for) ({QUANTITY})')
-_CONDITION = re.compile(r'\b(?:if|unless|until|till|once|whenever|provided|only when|when)\b')
+_CONDITION = re.compile(
+    r'\b(?:(?<!see )(?<!check )(?<!verify )if|unless|until|till|once|whenever|provided|only when|when)\b'
+)
+# "Ascend towards the light is dangerous" speaks about it; "because it is dark" gives a reason.
+_STATEMENT = re.compile(
+    r'(?:(?!\b(?:because|since|as|where|what|which|that|who|while|if|whether)\b).)*'
+    r"\b(?:is|are|was|were|would|could|might|has|had|isn't|wasn't|means|said|says)\b"
+)
 _OR = re.compile(r'\bor\b\s*')
 
 _NEGATION = re.compile(
@@ -79,11 +87,12 @@ _NEGATION = re.compile(
 _DENIED_DIRECTION = re.compile(
     r'\b(?:not|never) (?:to )?(?:the )?(?:left|right|up|down|forward|back|port|starboard|ahead)'
 )
+_ALTERNATIVE = re.compile(r'(?:or|alternatively)\b(?: rather| else| even)?[ ,]*')
 _DISMISSED = re.compile(
     r'(?:(?:is|was|would be) )?(?:not (?:allowed|possible|safe|recommended|advised|advisable|needed|'
     r'an option|permitted|now|yet|good|feasible|required|chosen|taken)|forbidden|prohibited|unsafe|'
-    r'dangerous|rejected|blocked|invalid|too (?:risky|dangerous)|risky|impossible|no$|not$|nope|'
-    r'wait$|actually no|never mind|scratch that|cancel|just kidding)\b'
+    r'dangerous|rejected|blocked|invalid|wrong|incorrect|bad|too (?:risky|dangerous)|risky|impossible|'
+    r'no$|not$|nope|wait$|actually no|never mind|scratch that|cancel|just kidding)\b'
 )
 _CLOSED = re.compile(r'\s*(?:instead of|rather than)\b')
 _ENDS_OPEN = re.compile(
@@ -116,6 +125,14 @@ def is_reported(text: str) -> bool:
     return bool(_REPORTED.search(text) or _NEGATION.search(text) or _SUPPOSED.search(text))
 
 
+def is_alternative(text: str) -> bool:
+    """Tell whether a text offers a second way to move after the first."""
+    offer = _ALTERNATIVE.match(text.strip(_EDGE).lower())
+    return offer is not None and bool(
+        MOVES.search(text.lower()) or _longest(text.strip(_EDGE).lower(), offer.end(), True, True)
+    )
+
+
 def is_offered(text: str) -> bool:
     """Tell whether a text introduces an example, an option or another speaker's words."""
     return bool(_REPORTED.search(text.lower()) or _SUPPOSED.search(text.lower()))
@@ -124,18 +141,19 @@ def is_offered(text: str) -> bool:
 def normalised(text: str) -> str:
     """Return a sentence in the form that the patterns expect."""
     words = (
-        _CAMEL.sub(' ', text[:MAX_SENTENCE])
+        _CAMEL.sub(' ', text[: 2 * MAX_SENTENCE])
         .lower()
         .replace('’', "'")
         .replace('−', '-')
         .replace('_', ' ')
+        .replace('≈', '~')
     )
     words = re.sub(r'(?<=[a-z])-(?=[a-z])', ' ', words)
     return ' '.join(words.split()).replace('hundred and ', 'hundred ')
 
 
 def commands_in(sentence: str, *, expected: bool) -> list[Command]:
-    """Return the commands of one sentence; several if it gives several.
+    """Return the commands of one sentence; several if it gives several, none if it is endless.
 
     Args:
         sentence: Without its full stop.
@@ -145,9 +163,12 @@ def commands_in(sentence: str, *, expected: bool) -> list[Command]:
     Raises:
         ReplyError: It gives a command that cannot be carried out as worded.
     """
+    if len(sentence) > MAX_SENTENCE:
+        return []
     text = normalised(sentence).strip(_EDGE)
-    if STOP.fullmatch(_without_repeats(text)):
-        return [Command(action=Action.STOP)]
+    for action, wording in ((Action.STOP, STOP), (Action.HOLD, HOLD)):
+        if wording.fullmatch(_without_repeats(text)):
+            return [Command(action=action)]
     chinese = _chinese(text)
     if chinese is not None:
         return [chinese]
@@ -185,7 +206,8 @@ def _chunks(text: str, expected: bool) -> list[Command]:
             if not amended:
                 bare = _read_chunk(chunk, (expected and not unread) or before > 0, found)
                 first_is_bare = first_is_bare or (bare and before == 0)
-            unread = unread or (not amended and len(found) == before)
+            lead = _LEAD.fullmatch(chunk.strip(_EDGE))
+            unread = unread or (not amended and len(found) == before and lead is None)
         if _REPORTED.search(chunk) or (_moves(chunk) and _SUPPOSED.search(chunk)):
             reported = True
         if _NEGATION.search(chunk) and not _CLOSED.match(chunk):
@@ -211,12 +233,17 @@ def _amended(found: list[Command], chunk: str) -> bool:
         return False
     if _DISMISSED.match(chunk.strip(_EDGE)):
         raise ReplyError(f'It gives {found[-1].action.value} and takes it back.')
+    if is_alternative(chunk):
+        raise ReplyError(f'It gives {found[-1].action.value} or something else.')
     alone = re.fullmatch(SEPARATED_QUANTITY, chunk.strip(_EDGE.replace('-', '')))
     quantity = read_quantity(alone['after']) if alone else None
-    if quantity is None or found[-1].magnitude is not None:
+    if quantity is None:
         return False
     action = found[-1].action
-    found[-1] = Command(action=action, magnitude=magnitude_of(action, quantity))
+    magnitude = magnitude_of(action, quantity)
+    if found[-1].magnitude not in (None, magnitude):
+        raise ReplyError(f'It gives {action.value} with two magnitudes.')
+    found[-1] = Command(action=action, magnitude=magnitude)
     return True
 
 
@@ -289,13 +316,15 @@ def _with_tail(form: Form, text: str, end: int, middle: str | None) -> tuple[Com
         raise ReplyError(
             f'{quoted(text)} does not say how far; give a number of metres or degrees.'
         )
-    if tail and (form.bare or not _TAIL.match(tail)):
+    if tail and not _CONDITION.match(tail) and (form.bare or not _TAIL.match(tail)):
         # Perhaps the same command again, as in "ascend ascend ascend".
         again = _longest(tail, 0, True, True)
         if again is None:
             return None, len(text)
         end = len(text) - len(rest) + rest.index(tail)
         return _command(form.action, number, text), end
+    if _STATEMENT.match(tail):
+        return None, len(text)
     if _CONDITION.search(tail):
         raise ReplyError(
             f'{quoted(text)} is conditional; look at the views, decide, and give one command.'

@@ -21,6 +21,8 @@ _SMALL = _words(
     'sixteen seventeen eighteen nineteen'
 )
 _TENS = _words('twenty thirty forty fifty sixty seventy eighty ninety')
+# What models write for "the default".
+NO_MAGNITUDE = frozenset({'', 'null', 'none', 'default', 'n/a', 'na', '-', 'nil', 'undefined'})
 _WORD_VALUES: dict[str, float] = {
     **{word: float(value) for value, word in enumerate(_SMALL)},
     **{word: 10.0 * (index + 2) for index, word in enumerate(_TENS)},

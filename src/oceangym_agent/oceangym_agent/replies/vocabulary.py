@@ -27,6 +27,7 @@ _ADVERB = (
     'slowly|carefully|gently|steadily|cautiously|directly|laterally|sideways|vertically|further|'
     'farther|now|immediately|horizontally|in place'
 )
+_VEHICLE = r'(?:(?:the|my|your|our) )?(?:auv|vehicle|robot|rov|drone|submersible|yourself)'
 # Words between a verb and its number.
 _ABOUT = (
     r'(?:(?:by|for|about|around|approximately|approx\.?|roughly|another|an additional|a further|'
@@ -68,7 +69,10 @@ _END = r'(?![\w-])'
 
 def _forms(action: Action, verbs: str, direction: str) -> list[Form]:
     """Return ``verb [10 m] direction`` and its gerund."""
-    tail = rf'(?: {_ABOUT}(?P<middle>{QUANTITY}))?(?: (?:{_ADVERB})){{0,2}} (?:{direction}){_END}'
+    tail = (
+        rf'(?: {_VEHICLE})?(?: {_ABOUT}(?P<middle>{QUANTITY}))?(?: (?:{_ADVERB})){{0,2}}'
+        rf' (?:{direction}){_END}'
+    )
     return [
         Form(action=action, pattern=re.compile(rf'(?:{verbs}){tail}')),
         Form(action=action, pattern=re.compile(rf'(?:{_gerund(verbs)}){tail}'), gerund=True),
@@ -137,6 +141,9 @@ FORMS: tuple[Form, ...] = (
     *_bare(Action.UP, 'up|upwards?'),
     *_bare(Action.DOWN, 'down|downwards?'),
 )
+
+# A sentence of its own that is one of these is a command, unlike "left".
+HOLD = re.compile(r'hold|stay|hover')
 
 # Ends the episode: only these exact wordings, never within a sentence.
 STOP = re.compile(

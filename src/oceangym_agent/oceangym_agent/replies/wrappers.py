@@ -30,7 +30,8 @@ _COMMAND_TAG = re.compile(
     r'<(action|command|move)>\s*([^<>]{0,300}?)\s*</(?:action|command|move)>', re.IGNORECASE
 )
 _LATEX_BOX = re.compile(
-    r'\${0,2}[ \t]{0,4}\\(?:boxed|fbox)\{([^{}\n]{0,200}(?:\{[^{}\n]{0,200}\})?[^{}\n]{0,50})\}[ \t]{0,4}\${0,2}'
+    r'\${0,2}[ \t]{0,4}\\(?:boxed|fbox)'
+    r'\{([^{}\n]{0,200}(?:\{[^{}\n]{0,200}\})?[^{}\n]{0,50})\}[ \t]{0,4}\${0,2}'
 )
 _LATEX_TEXT = re.compile(
     r'\\(?:text|textbf|textit|texttt|mathrm|mathbf|emph|mbox)\{([^{}\n]{0,200})\}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 import select
@@ -53,6 +53,7 @@ class ScriptedModelServer:
         script: Script,
         faults: Mapping[int, Fault] | Fault | None = None,
         key: str | None = None,
+        keep_requests: bool = True,
         keep_keys: bool = False,
         model: str = 'scripted',
     ) -> None:
@@ -62,12 +63,14 @@ class ScriptedModelServer:
             script: Gives the replies.
             faults: Call number (from 0) -> what goes wrong with it; one fault for every call.
             key: The only key that is let in; None lets in any, and none.
+            keep_requests: Record requests; one of a dozen images takes a megabyte.
             keep_keys: Record Authorization headers too.
             model: The model id that replies name.
         """
         self._script = script
         self._faults = faults
         self._key = key
+        self._keep_requests = keep_requests
         self._keep_keys = keep_keys
         self._model = model
         self._lock = threading.Lock()
@@ -116,7 +119,7 @@ class ScriptedModelServer:
 
     @property
     def requests(self) -> tuple[RecordedRequest, ...]:
-        """Requests so far, in order of arrival."""
+        """Requests so far, in order of arrival; empty where they are not kept."""
         with self._lock:
             return tuple(self._requests)
 
@@ -126,16 +129,13 @@ class ScriptedModelServer:
         return self._calls
 
     def record(self, request: RecordedRequest) -> int:
-        """Keep a request; its number among the calls."""
+        """Keep a request, where asked for; its number among the calls."""
         headers = request.headers
         if not self._keep_keys:
             headers = {k: v for k, v in headers.items() if k not in ('authorization', 'api-key')}
         with self._lock:
-            self._requests.append(
-                RecordedRequest(
-                    method=request.method, path=request.path, headers=headers, body=request.body
-                )
-            )
+            if self._keep_requests:
+                self._requests.append(replace(request, headers=headers))
             number = self._calls
             self._calls += request.method == 'POST' and request.path == ENDPOINT
         return number

@@ -40,7 +40,9 @@ def write_benchmark_report(
     """
     episodes = tuple(rows)
     shown = tuple(tables)
-    name = directory.resolve().name
+    # The tables and the page of a benchmark lie in its folder `report`.
+    place = directory.resolve()
+    name = place.parent.name if place.name == 'report' else place.name
     page = render_page(
         'benchmark.html.j2',
         script='benchmark.js',

@@ -21,7 +21,7 @@ from oceangym_core.errors import OceanGymError
 
 # Widths of thumbnails [px], widest first, and how much all of them together may take [bytes].
 WIDTHS = (256, 192, 160, 128, 96, 64)
-BUDGET = 5_000_000
+BUDGET = 4_500_000
 _QUALITY = 72
 # Stamps of one observation agree to the nanosecond; this only absorbs their conversion [ns].
 _SAME_INSTANT_NS = 1_000_000

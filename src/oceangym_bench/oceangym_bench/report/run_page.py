@@ -141,7 +141,7 @@ def _head(record: RunRecord) -> dict[str, Any]:
         ('Profile', info.profile.get('id')),
         ('Frame', options.get('frame')),
         ('Seed', f'{options.get("seed", "–")}, world {info.world_seed}'),
-        ('Flown', info.started),
+        ('Flown', info.started[:16].replace('T', ' ')),
     ]
     if start.get('visible'):
         facts[2] = (facts[2][0], f'{facts[2][1]}, which was in view')

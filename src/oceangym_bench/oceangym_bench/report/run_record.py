@@ -14,6 +14,11 @@ from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring.score import score_episode
 from oceangym_core.text_files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
 
+# What the page shows of a score.json.
+_FIGURES = frozenset(
+    {'scorers', 'targets', 'reports', 'safety', 'measures', 'path', 'time_to_first_sight_s'}
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
@@ -98,9 +103,9 @@ def _score(directory: Path, episode: Episode, notes: list[str]) -> Mapping[str, 
         except OceanGymError as error:
             notes.append(f'{error}; scored anew')
         else:
-            if isinstance(score, dict) and isinstance(score.get('scorers'), dict):
+            if isinstance(score, dict) and score.keys() >= _FIGURES:
                 return score
-            notes.append('score.json is not a score; scored anew')
+            notes.append('score.json is of another version; scored anew')
     else:
         notes.append('score.json is missing: scored from the record as far as it goes')
     return score_episode(episode)

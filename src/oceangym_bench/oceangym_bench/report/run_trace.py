@@ -14,6 +14,9 @@ from oceangym_core.contract import DIRECTIONS
 
 # A reply of a megabyte is kept in the record; the page shows its beginning [characters].
 TEXT_LIMIT = 20_000
+# What the texts of a page may take together before further ones are cut shorter [characters].
+TEXT_BUDGET = 3_000_000
+_SHORT = 1_500
 _VIEW_OF = re.compile(rf'^(camera|sonar|fan)_({"|".join(DIRECTIONS)})$')
 
 # File -> (name, key in the album) of the pictures that a model was sent at one decision.
@@ -25,11 +28,16 @@ class TextPool:
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
+        self._size = 0
 
     def add(self, text: Any, limit: int = TEXT_LIMIT) -> int:
         """Keep a text and return its number."""
-        cut = cut_text(text if isinstance(text, str) else str(text), limit)
-        return self._index.setdefault(cut, len(self._index))
+        most = limit if self._size < TEXT_BUDGET else min(limit, _SHORT)
+        cut = cut_text(text if isinstance(text, str) else str(text), most)
+        if cut not in self._index:
+            self._index[cut] = len(self._index)
+            self._size += len(cut)
+        return self._index[cut]
 
     @property
     def texts(self) -> list[str]:

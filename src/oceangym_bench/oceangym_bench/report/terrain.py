@@ -45,6 +45,8 @@ def relief_jpeg(field: Heightfield) -> bytes:
     rows, columns = field.height.shape
     size = (columns * _UPSAMPLING, rows * _UPSAMPLING)
     height = cv2.resize(field.height.astype(np.float32), size, interpolation=cv2.INTER_CUBIC)
+    # Cubic patches meet with a kink in slope, which light would show as a grid.
+    height = cv2.GaussianBlur(height, (0, 0), 0.7 * _UPSAMPLING)
     dz_dy, dz_dx = np.gradient(height, field.spacing / _UPSAMPLING)
     normal = np.stack([-dz_dx * _EXAGGERATION, -dz_dy * _EXAGGERATION, np.ones_like(height)])
     normal /= np.linalg.norm(normal, axis=0)

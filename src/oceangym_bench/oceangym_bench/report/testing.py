@@ -233,7 +233,9 @@ def write_sample_bag(directory: Path, observations: int) -> None:
             shown = picture(100 + 10 * index + number)
             data = np.frombuffer(jpeg(shown), np.uint8)
             message = types[compressed](header=header, format='rgb8; jpeg', data=data)
-            grey = np.ascontiguousarray(shown[: _SIDE // 2, :, 0] // 2 + number + 10 * index)
+            grey = np.ascontiguousarray(
+                shown[: _SIDE // 2, :, 0] + np.uint8((number + 10 * index) % 256)
+            )
             fan = types[image](
                 header=header,
                 height=_SIDE // 2,

@@ -172,8 +172,8 @@
         plot.append(svg('path', { class: 'bed', d: `${d}L${X(last)} ${Y(high)}L${X(0)} ${Y(high)}Z` }));
       }
       for (const bar of spec.bars || []) {
-        const w = Math.max(1.5, (width - left - right) / Math.max(1, steps.length) - 1.5);
-        root.append(svg('rect', { x: X(bar.t) - w / 2, width: w, y: Y(bar.high), height: Math.max(0, Y(bar.low) - Y(bar.high)), fill: bar.colour }));
+        const end = Math.min(X(bar.t + data.interval), width - right);
+        plot.append(svg('rect', { x: X(bar.t), width: Math.max(1, end - X(bar.t) - 1), y: Y(bar.high), height: Math.max(0, Y(bar.low) - Y(bar.high)), fill: bar.colour }));
       }
       for (const line of spec.lines || []) {
         const path = svg('path', { class: 'line', d: points(curves.t, line.values, X, Y), stroke: line.colour });
@@ -290,7 +290,7 @@
       marks: data.collisions.map((c) => ({ t: c.t, value: 0, shape: 'M0 -9L6 0H-6Z', fill: '#ffd23f', stroke: '#0b1b28', name: `collision with ${c.with}` })),
       read: (k) => [
         ['var(--bed-line)', `altitude ${number(altitude[k])}`],
-        ['var(--c2)', `rock or structure ${obstacle[k] === null ? 'beyond 40' : number(obstacle[k])}`],
+        ['var(--c2)', `rock or structure ${obstacle[k] === null ? 'none near' : number(obstacle[k])}`],
       ],
     });
   } else {
@@ -306,9 +306,9 @@
         { t, low: 0, high: d.tokensIn, colour: 'var(--c1)' },
         { t, low: d.tokensIn, high: d.tokensIn + d.tokensOut, colour: 'var(--c2)' },
       ]),
-      marks: steps.filter((s) => s.decision && s.decision.invalid).map((s) => ({ t: s.t, value: most * 1.07, shape: WRONG, fill: 'none', stroke: 'var(--bad)', name: `${s.decision.invalid} invalid replies` })),
+      marks: steps.filter((s) => s.decision && s.decision.invalid).map((s) => ({ t: s.t + data.interval / 2, value: most * 1.07, shape: WRONG, fill: 'none', stroke: 'var(--bad)', name: `${s.decision.invalid} invalid replies` })),
       read: (_, t) => {
-        const d = steps[nearestStep(t)].decision;
+        const d = steps.findLast((step) => step.t <= t + 1e-6).decision;
         if (!d) return [['', 'no decision']];
         const invalid = d.invalid ? [['var(--bad)', `${d.invalid} invalid`]] : [];
         return [['var(--c1)', `${d.tokensIn} in`], ['var(--c2)', `${d.tokensOut} out`], ['', `${number(d.cost, 4)} USD`], ...invalid];
@@ -320,6 +320,7 @@
 
   // --- one decision ------------------------------------------------------------------------
   let current = 0;
+  let addressing = 0;
   const CAMERAS = ['left', 'front', 'right', 'up', 'back', 'down'];
   const dialog = $('large');
   let enlarged = null;
@@ -391,6 +392,7 @@
   const fillTexts = (step) => {
     const nodes = [];
     const { decision, trace } = step;
+    let remembered = false;
     if (decision) {
       const reply = text(decision.reply);
       const facts = decision.tokensIn || decision.tokensOut
@@ -400,12 +402,13 @@
       if (reply) nodes.push(block(trace ? "The model's reply" : 'Reply', reply, line));
       else nodes.push(el('section', {}, line));
       const description = text(decision.description);
-      if (description && description !== reply) nodes.push(block('What the agent says it sees', description));
+      remembered = step.memory.length === 1 && text(step.memory[0]) === description;
+      if (description && description !== reply) nodes.push(block(`What the agent says it sees${remembered ? ', and remembers' : ''}`, description));
       if (decision.finds.length) nodes.push(block('Finds it names', decision.finds.map(text).join('\n')));
     }
     if (trace && text(trace.parsed)) nodes.push(block('Understood as', text(trace.parsed)));
     if (trace && text(trace.error)) nodes.push(el('section', {}, el('h3', {}, 'Error'), el('pre', { class: 'error', tabindex: '0' }, text(trace.error))));
-    if (step.memory.length) nodes.push(block('Written to memory', step.memory.map(text).join('\n')));
+    if (step.memory.length && !remembered) nodes.push(block('Written to memory', step.memory.map(text).join('\n')));
     if (trace && trace.calls.length) {
       const details = el('details', {}, el('summary', {}, el('h3', {}, `What the model was told (${trace.calls.length} ${trace.calls.length === 1 ? 'call' : 'calls'})`)));
       // A prompt is long: built only when somebody looks.
@@ -458,7 +461,9 @@
     $('views').setAttribute('transform', `translate(${x} ${-y}) rotate(${-step.yaw})`);
     charts.forEach(moveCursor);
     if (enlarged && step.views[enlarged]) enlarge(step.views[enlarged], `${named(enlarged)}, decision ${step.i}`);
-    history.replaceState(null, '', `#step-${step.i}`);
+    // A browser refuses hundreds of addresses a second, as a slider that is dragged would set.
+    clearTimeout(addressing);
+    addressing = setTimeout(() => history.replaceState(null, '', `#step-${step.i}`), 250);
     if (scroll) $('step-title').scrollIntoView({ block: 'nearest' });
   };
   const indexOf = (hash) => {
@@ -485,7 +490,7 @@
   });
   let opened = [];
   window.addEventListener('beforeprint', () => {
-    opened = [...document.querySelectorAll('details:not([open])')];
+    opened = [...document.querySelectorAll('body > section details:not([open])')];
     for (const details of opened) details.open = true;
   });
   window.addEventListener('afterprint', () => { for (const details of opened) details.open = false; });

@@ -1,0 +1,435 @@
+"""What holds for every wording: denied, quoted and doubled commands never act; errors help."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from oceangym_agent.replies import (
+    format_instructions,
+    parse_reply,
+    ParsedReply,
+    reply_schema,
+    ReplyError,
+    ReplyStyle,
+)
+from oceangym_agent.replies.json_text import find_objects
+from oceangym_agent.replies.limits import MAX_FINDS, MAX_LABEL, MAX_REASON, MAX_TEXT
+from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.memory_files import ACTION_WORDS
+
+IMPERATIVES: dict[str, Action] = {
+    'ascend': Action.UP,
+    'go up 5 m': Action.UP,
+    'descend': Action.DOWN,
+    'dive 3 m': Action.DOWN,
+    'move forward': Action.FORWARD,
+    'surge ahead 10 m': Action.FORWARD,
+    'move backward': Action.BACKWARD,
+    'back up': Action.BACKWARD,
+    'move left': Action.LEFT,
+    'strafe left 4 m': Action.LEFT,
+    'move right': Action.RIGHT,
+    'sway to starboard': Action.RIGHT,
+    'rotate left': Action.ROTATE_LEFT,
+    'turn to port by 30 degrees': Action.ROTATE_LEFT,
+    'rotate right': Action.ROTATE_RIGHT,
+    'yaw right 20 deg': Action.ROTATE_RIGHT,
+    'hold position': Action.HOLD,
+    'stay put': Action.HOLD,
+    'stop': Action.STOP,
+}
+BARE: dict[str, Action] = {
+    'forward': Action.FORWARD,
+    'backward': Action.BACKWARD,
+    'left': Action.LEFT,
+    'right': Action.RIGHT,
+    'up': Action.UP,
+    'down': Action.DOWN,
+    'hold': Action.HOLD,
+}
+DENIALS = (
+    'do not {}',
+    'Do NOT {}!',
+    "don't {}",
+    'DON’T {}',
+    'dont {}',
+    'never {}',
+    'I will not {}.',
+    "I won't {}",
+    'We must not {} here.',
+    'You should never {}',
+    'cannot {}',
+    'I refuse to {}',
+    'It is not safe to {}',
+    'It is unsafe to {}.',
+    'there is no need to {}',
+    'not {}',
+    'rather than {}',
+    'Do not turn around and {}',
+    'Do not do this: {}',
+    'Never do the following:\n{}',
+    'Forbidden:\n- {}',
+    'Rejected options:\n1. {}\n2. look around',
+    '~~{}~~',
+    '❌ {}',
+    'I should not\n{}',
+    '{} - not allowed',
+    '{}: forbidden',
+)
+REPORTS = (
+    'The instruction said "{}"',
+    'The instruction said “{}”.',
+    "The operator wrote '{}'",
+    'The operator told me to {}',
+    'the prompt reads `{}`',
+    'The user said: {}',
+    'User: {}',
+    '> {}',
+    'Example: {}',
+    'Examples:\n- {}',
+    'For instance, {}',
+    'Previous action: {}',
+    'Last command: {}',
+    'Options: {}',
+    'If it is clear, {}',
+    'if so then {}',
+    '{} if it is clear',
+    'I would {}',
+    'I could {} now',
+    'We might {}',
+    'Perhaps {}',
+    'Should I {}?',
+    '{}?',
+    'Suppose we {}',
+    '## Front: a sign that says {} ##',
+    '$$ Target object found@@@ SHIP, {} $$',
+    '*** SPECIAL OBJECTS DETECTED: {} ***',
+    '<think>{}</think>',
+    '<!-- {} -->',
+    '{{"reason": "{}"}}',
+    '{{"environment": {{"front": "{}"}}}}',
+    '{{"previous": {{"action": "{}"}}}}',
+)
+JOINTS = (
+    '{} and {}',
+    '{}, {}',
+    '{} then {}',
+    '{}. {}',
+    '{}\n{}',
+    '- {}\n- {}',
+    '{}; {}',
+    '{} or {}',
+)
+FRAMES = (
+    '{}',
+    '  {}  ',
+    '{}.',
+    '**{}**',
+    '`{}`',
+    '"{}"',
+    'Action: {}',
+    '**Command:** {}',
+    'Action:\n{}',
+    '## Left: sand Right: do not ascend ##\n{}',
+    '<think>do not {}</think>{}',
+    '<|begin_of_box|>{}<|end_of_box|>',
+    '```\n{}\n```',
+    '{{"action": "{}"}}',
+    "{{'action': '{}',}}",
+    '```json\n{{"action": "{}"}}\n```',
+)
+
+
+def acts(text: str, style: ReplyStyle = ReplyStyle.MARKERS) -> ParsedReply | None:
+    try:
+        return parse_reply(text, style=style)
+    except ReplyError:
+        return None
+
+
+def phrased(template: str, phrase: str) -> str:
+    return template.format(*[phrase] * template.replace('{{', '').count('{}'))
+
+
+@pytest.mark.parametrize('frame', FRAMES)
+def test_each_wording_acts_in_each_frame(frame: str) -> None:
+    for phrase, action in {**IMPERATIVES, **BARE}.items():
+        reply = acts(phrased(frame, phrase))
+        assert reply is not None, phrased(frame, phrase)
+        assert reply.action is action, phrased(frame, phrase)
+
+
+@pytest.mark.parametrize('case', [str.upper, str.title, str.capitalize])
+def test_the_case_of_letters_does_not_matter(case: Any) -> None:
+    for phrase, action in IMPERATIVES.items():
+        reply = acts(case(phrase))
+        assert reply is not None and reply.action is action, phrase
+
+
+@pytest.mark.parametrize('template', DENIALS)
+def test_what_is_denied_never_acts(template: str) -> None:
+    for phrase in (*IMPERATIVES, *BARE):
+        text = phrased(template, phrase)
+        assert acts(text) is None, text
+        assert acts(json.dumps({'action': text})) is None, text
+
+
+@pytest.mark.parametrize('template', REPORTS)
+def test_what_is_reported_or_supposed_never_acts(template: str) -> None:
+    for phrase in (*IMPERATIVES, *BARE):
+        text = phrased(template, phrase)
+        assert acts(text) is None, text
+
+
+@pytest.mark.parametrize('joint', JOINTS)
+def test_two_different_commands_never_act(joint: str) -> None:
+    for (one, first), (two, second) in itertools.permutations(IMPERATIVES.items(), 2):
+        if first is not second:
+            text = joint.format(one, two)
+            assert acts(text) is None, text
+            assert acts(json.dumps({'action': text})) is None, text
+
+
+@pytest.mark.parametrize('joint', ['{}. {}', '{}\n{}', '- {}\n- {}'])
+def test_the_same_command_twice_acts_once(joint: str) -> None:
+    for phrase, action in IMPERATIVES.items():
+        reply = acts(joint.format(phrase, phrase))
+        assert reply is not None and reply.action is action
+
+
+@pytest.mark.parametrize('style', list(ReplyStyle))
+@pytest.mark.parametrize(
+    'text',
+    [
+        '',
+        'ascend then descend',
+        'move forward -5 m',
+        '{"action": 7}',
+        '{"action": "fly"}',
+        'x' * 999_999,
+    ],
+)
+def test_an_error_tells_the_model_what_is_allowed(text: str, style: ReplyStyle) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply(text, style=style)
+    message = str(caught.value)
+    assert len(message) < 2000
+    assert 'Example' in message
+    words = ACTION_WORDS.values() if style is ReplyStyle.MARKERS else list(Action)
+    assert all(str(getattr(word, 'value', word)) in message for word in words)
+
+
+@pytest.mark.parametrize(
+    ('text', 'part'),
+    [
+        ('ascend then descend', '2 different commands (up, down)'),
+        ('move forward -5 m', 'negative (-5)'),
+        ('move forward 0', 'is 0'),
+        ('rotate left 10 m', "not in 'm'"),
+        ('move forward 2000 m', 'at most 1000'),
+        ('all stop', 'hold keeps'),
+        ('descend to 40 m', 'depth, heading or speed'),
+        ('move forward a few metres', 'how far'),
+        ('ascend if clear', 'conditional'),
+        ('{"action": "fly"}', "'fly'"),
+        ('{"action": "up", "magnitude": "much"}', "'much'"),
+        ('{"environment": {}, "reason": "x"}', 'no key "action"'),
+        ('{"environment": {"front": "sa', 'breaks off'),
+        ('', 'no answer'),
+    ],
+)
+def test_an_error_says_what_was_wrong(text: str, part: str) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply(text, style=ReplyStyle.JSON)
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize('style', list(ReplyStyle))
+def test_reading_the_instructions_or_an_error_back_does_not_act(style: ReplyStyle) -> None:
+    assert acts(format_instructions(style), style) is None
+    with pytest.raises(ReplyError) as caught:
+        parse_reply('', style=style)
+    assert acts(str(caught.value), style) is None
+    assert acts(json.dumps(reply_schema()), style) is None
+
+
+def test_the_schema_is_strict_and_names_every_action_and_view() -> None:
+    schema = reply_schema()
+
+    def check(part: dict[str, Any]) -> None:
+        if part.get('type') == 'object':
+            assert part['required'] == list(part['properties'])
+            assert part['additionalProperties'] is False
+            for inner in part['properties'].values():
+                check(inner)
+        if 'items' in part:
+            check(part['items'])
+
+    check(schema)
+    assert list(schema['properties']) == [
+        'environment',
+        'special_objects',
+        'finds',
+        'action',
+        'magnitude',
+        'reason',
+    ]
+    assert schema['properties']['action']['enum'] == [action.value for action in Action]
+    assert list(schema['properties']['environment']['properties']) == list(DIRECTIONS)
+    json.dumps(schema)
+
+
+def test_a_find_keeps_what_is_known_of_it() -> None:
+    reply = parse_reply(
+        json.dumps(
+            {
+                'finds': [
+                    {
+                        'label': 'SUNKEN SHIP',
+                        'position': [12.5, -3, '-60 m'],
+                        'range_m': '12 m',
+                        'bearing_deg': '30 degrees to starboard',
+                        'direction': 'Front camera',
+                        'text': 'a hull; the stern is not visible',
+                    },
+                    {
+                        'label': 'OIL DRUM',
+                        'position': {'x': 1, 'y': 2, 'z': 3},
+                        'bearing_deg': 350,
+                    },
+                    {'label': 'CABLE', 'position': [1, 2], 'range_m': -4, 'bearing_deg': 1e9},
+                ],
+                'action': 'hold',
+            }
+        ),
+        style=ReplyStyle.JSON,
+    )
+    ship, drum, cable = reply.finds
+    assert ship.label == 'SUNKEN SHIP'
+    assert ship.position == (12.5, -3, -60)
+    assert (ship.range_m, ship.bearing_deg, ship.direction) == (12, -30, 'front')
+    assert ship.text == 'a hull; the stern is not visible'
+    assert (drum.position, drum.bearing_deg) == ((1, 2, 3), -10)
+    assert (cable.position, cable.range_m, cable.bearing_deg) == (None, None, None)
+
+
+def test_a_marker_find_keeps_what_is_known_of_it() -> None:
+    reply = parse_reply(
+        '$$ Target object found@@@ H-MARKED LANDING PLATFORM, current position [1.0, 2.0, -63.0], '
+        'camera down detected the target object, distance about 12.5 m, direction 20 degrees to '
+        'port, estimated position [10, -20.5, -75] $$\ndescend 5 m',
+        style=ReplyStyle.MARKERS,
+    )
+    (find,) = reply.finds
+    assert find.label == 'H-MARKED LANDING PLATFORM'
+    # "Current position" is the vehicle's.
+    assert find.position == (10, -20.5, -75)
+    assert (find.range_m, find.bearing_deg, find.direction) == (12.5, 20, 'down')
+    assert (reply.action, reply.magnitude) == (Action.DOWN, 5)
+
+
+def test_the_vehicles_own_position_is_not_taken_for_the_targets() -> None:
+    reply = parse_reply(
+        '$$ Target object found@@@ OIL DRUM, current position [1, 2, -3], camera front detected '
+        'the target object, distance 8 m, direction front $$ hold',
+        style=ReplyStyle.MARKERS,
+    )
+    (find,) = reply.finds
+    assert find.position is None
+    assert (find.range_m, find.direction) == (8, 'front')
+
+
+def test_every_field_is_cut_to_its_limit() -> None:
+    long = 'x y ' * 3000
+    reply = parse_reply(
+        json.dumps(
+            {
+                'environment': {'Front camera': long, 'north': 'ignored'},
+                'special_objects': [f'object {i}' for i in range(500)],
+                'finds': [{'label': f'{i} {long}'[:200], 'text': 'z' * 600} for i in range(40)],
+                'action': 'up',
+                'magnitude': 2,
+                'reason': long,
+            }
+        ),
+        style=ReplyStyle.JSON,
+    )
+    assert set(reply.environment) == {'front'}
+    assert len(reply.environment['front']) <= MAX_TEXT
+    assert len(reply.special_objects) == 32
+    assert len(reply.finds) == MAX_FINDS
+    assert all(len(f.label) <= MAX_LABEL and len(f.text) <= MAX_TEXT for f in reply.finds)
+    assert len(reply.reason) <= MAX_REASON
+
+
+def test_surrogates_and_controls_do_not_leave_the_parser() -> None:
+    reply = parse_reply(
+        '{"action": "up", "reason": "a\\ud800b\\u0000c\ud83dd\\ud83d\\ude00", "finds": ["S\udfffHIP"]}',
+        style=ReplyStyle.JSON,
+    )
+    said = reply.reason + reply.finds[0].label
+    said.encode('utf-8')
+    assert said == 'a b c d😀S HIP'
+
+
+def operations(text: str) -> int:
+    """Count the calls that parsing takes: a measure that no loaded machine changes."""
+    count = 0
+
+    def step(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ('call', 'c_call')
+
+    sys.setprofile(step)
+    try:
+        acts(text)
+        list(find_objects(text))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    'unit',
+    [
+        '{',
+        '[',
+        '{"a":',
+        '{"a": [',
+        '{"action": "up", "x": [{',
+        '{"a": "x ',
+        "{'",
+        '{"a": 1} ',
+        '{"a": {}} junk { ',
+        '"" ',
+        '“',
+        'ascend, ',
+        'do not ascend. ',
+        '## ',
+        '$$ ',
+        '*** SPECIAL OBJECTS DETECTED: ',
+        '<think>',
+        '<answer>',
+        'Action: ',
+        '- option:\n',
+        'a' * 30 + ' ',
+        '(1, 2, 3), ',
+    ],
+)
+def test_the_work_grows_no_faster_than_the_text(unit: str) -> None:
+    length = 2500
+    short, long = (operations((unit * length)[:n]) for n in (length, 4 * length))
+    assert long <= 5 * short + 500
+
+
+@pytest.mark.timeout(60)
+def test_ten_megabytes_are_refused_without_being_read() -> None:
+    for unit in ('{"action": "up"}', 'ascend ', '\n{', '<think>ascend</think>'):
+        text = unit * (10_000_000 // len(unit))
+        assert acts(text) is None
