@@ -48,7 +48,6 @@ def experience(count: int = 3) -> Experience:
     )
     run = EarlierRun(
         path='runs/a',
-        files=(),
         task_id='dock',
         relation=Relation.CROSS_TASK,
         steps=entries,

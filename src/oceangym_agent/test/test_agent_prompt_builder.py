@@ -613,6 +613,18 @@ def test_measured_turns(turn_deg: float, sign: int) -> None:
     assert not outcome.saturated
 
 
+@pytest.mark.parametrize('name', PROMPTS)
+def test_nobody_is_told_to_compare_with_an_image_that_is_not_shown(name: str) -> None:
+    pilot = builder(name, loop=Loop.PERCEIVE_ACT).act(step_view(), 'Open water.')
+    assert 'the reference image' not in text_of(pilot, Role.SYSTEM)
+    blind = PromptBuilder(
+        prompt=load_prompt(name), goal=goal(reference_image=None), settings=settings()
+    )
+    for request in (blind.single(step_view()), blind.perceive(step_view())):
+        assert 'with the reference image' not in text_of(request, Role.SYSTEM)
+    assert 'the reference image' in text_of(builder(name).single(step_view()), Role.SYSTEM)
+
+
 def test_outcomes_in_words() -> None:
     cut = Outcome.measured(Action.FORWARD, 50.0, Pose(), Pose((20.7, 0.0, 0.0)))
     assert cut.text == ('forward 50 m was commanded, 20.7 m were made, less than asked for')

@@ -376,12 +376,13 @@ def changed_settings(
 ) -> dict[str, str]:
     """Return what differs from an earlier version of the file, by id of the runs in both."""
     changes: dict[str, str] = {}
+    # An option that is younger than the results had its default when they were made.
+    defaults = RunOptions().as_dict()
     for cell in cells:
-        old = before.get(cell.id)
-        if old is None:
+        if cell.id not in before:
             continue
-        new = cell.settings()
-        for key in sorted({*old, *new}):
+        old, new = {**defaults, **before[cell.id]}, {**defaults, **cell.settings()}
+        for key in sorted({*old, *new} - {*PLACE_OPTIONS}):
             if old.get(key) != new.get(key):
                 changes[cell.id] = f'{key} was {old.get(key)!r}, is {new.get(key)!r}'
                 break

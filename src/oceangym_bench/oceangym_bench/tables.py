@@ -18,6 +18,7 @@ from oceangym_bench.comparisons import Ranking, ranking
 from oceangym_bench.results import EpisodeRow, State, System
 from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
 from oceangym_bench.table import Cell, Difference, Number, Rate, Score, Table
+from oceangym_bench.tracks import Track
 
 __all__ = [
     'Difference',
@@ -200,7 +201,8 @@ class _Figures:
 
 def _where(rows: Sequence[EpisodeRow]) -> str:
     row = rows[0]
-    parts = [row.track.description]
+    # What a result tree's models were given, it does not say.
+    parts = [row.track.description] if row.version or row.track is not Track.NONE else []
     parts += [f'benchmark {row.version}'] if row.version else []
     parts += [f'profile {row.profile}'] if row.profile else []
     parts += [f'backend {row.backend}'] if row.backend else []

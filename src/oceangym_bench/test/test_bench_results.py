@@ -258,6 +258,7 @@ def test_a_result_tree_gives_compat_and_paper_side_by_side(tmp_path: Path) -> No
     assert [row.repeat for row in rows] == [0, 0, 1, 0, 0]
     table = scorer_table(rows)
     assert table.columns == ('task', 'water', 'qwen, compat', 'qwen, paper')
+    assert table.title == 'Scores by compat, paper, backend oceangym'
     lines = {line[0]: [c.mean for c in line[2:] if isinstance(c, Score)] for line in table.rows}
     assert lines['locate_robot'] == pytest.approx([60, 100])
     # Point 1's two groups are repeats: (50 + 0 + 71.43) / 3, where the released evaluator
