@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 import sys
 
-from oceangym_setup import browser, doctor, environment, install, preflight, testing
+from oceangym_setup import doctor, environment, install, preflight, test_extras, testing
 from oceangym_setup.errors import SetupError
 from oceangym_setup.workspace import Workspace
 
@@ -83,8 +83,7 @@ def _shell(workspace: Workspace, arguments: list[str]) -> int:
 
 def _test(workspace: Workspace, arguments: list[str]) -> int:
     install.ensure(workspace, extras=True)
-    if browser.is_wanted(workspace.root, arguments):
-        browser.ensure(workspace, os.environ)
+    test_extras.ensure_wanted(workspace, arguments, os.environ)
     preflight.check_shared_memory()
     return testing.run(workspace, arguments)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 import os
@@ -25,6 +25,16 @@ class OnExit(str, Enum):
     ENDS_RUN = 'ends_run'  # the run is over, with this process's exit code
     REQUIRED = 'required'  # the run has failed unless it is over already
     IGNORED = 'ignored'
+
+
+class Part(str, Enum):
+    """A part of the running system."""
+
+    BACKEND = 'backend'
+    RECORDER = 'recorder'
+    AGENT = 'agent'
+    TASKS = 'tasks'
+    RVIZ = 'rviz'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +86,12 @@ def given_words(values: Mapping[str, str]) -> list[str]:
 
 
 def process_specs(
-    options: RunOptions, *, run_directory: Path, world: Path, autostart: bool = True
+    options: RunOptions,
+    *,
+    run_directory: Path,
+    world: Path,
+    autostart: bool = True,
+    parts: Collection[Part] = tuple(Part),
 ) -> tuple[ProcessSpec, ...]:
     """Return what has to run, in the order of starting; any order works.
 
@@ -86,14 +101,15 @@ def process_specs(
         world: World file (SDF).
         autostart: Whether one episode is run at once and ends the run; else episodes are asked for
             with the action ``task/run``.
+        parts: What is looked at; of it, what the options ask for is started.
 
     Raises:
         OceanGymError: The backend is not part of this installation.
     """
     common = {**option_parameters(options), 'use_sim_time': True, 'world': str(world)}
-    specs = [_backend(options, common)]
+    specs = [_backend(options, common)] if Part.BACKEND in parts else []
     waits_for: list[str] = []
-    if options.record != 'false':
+    if options.record != 'false' and Part.RECORDER in parts:
         specs.append(
             ProcessSpec(
                 package='oceangym_tasks',
@@ -110,26 +126,27 @@ def process_specs(
             )
         )
         waits_for.append('recorder')
-    if options.agent != 'none':
+    if options.agent != 'none' and Part.AGENT in parts:
         specs.append(_agent(options, {**common, 'run_directory': str(run_directory)}))
         waits_for.append('agent')
-    specs.append(
-        ProcessSpec(
-            package='oceangym_tasks',
-            executable='task_manager_node',
-            name='task_manager',
-            namespace=options.namespace,
-            parameters={
-                **common,
-                'run_directory': str(run_directory),
-                'autostart': autostart,
-                'wait_for': waits_for or [''],
-            },
-            on_exit=OnExit.ENDS_RUN,
-            stop_rank=0,
+    if Part.TASKS in parts:
+        specs.append(
+            ProcessSpec(
+                package='oceangym_tasks',
+                executable='task_manager_node',
+                name='task_manager',
+                namespace=options.namespace,
+                parameters={
+                    **common,
+                    'run_directory': str(run_directory),
+                    'autostart': autostart,
+                    'wait_for': waits_for or [''],
+                },
+                on_exit=OnExit.ENDS_RUN,
+                stop_rank=0,
+            )
         )
-    )
-    if options.rviz:
+    if options.rviz and Part.RVIZ in parts:
         specs.append(
             ProcessSpec(
                 package='rviz2',

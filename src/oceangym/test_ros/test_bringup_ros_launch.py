@@ -1,58 +1,149 @@
-"""The launch file against ROS's own launch, where that is installed (native ROS)."""
+"""The launch files against ROS's own launch, where that is installed (native ROS)."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
 from pathlib import Path
+import signal
+import subprocess
+import sys
 
 import pytest
 
 pytest.importorskip('launch_ros')
 
+from oceangym.launches import LAUNCHES
 from oceangym.processes import process_specs
 from oceangym_core.options import ARGUMENTS, RunOptions
 
 pytestmark = pytest.mark.ros
 
-LAUNCH_FILE = Path(__file__).parents[3] / 'launch' / 'task.launch.py'
+LAUNCH_FILES = Path(__file__).parents[3] / 'launch'
+# What `ros2 launch` does with its arguments.
+DRIVER = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+path, *words = sys.argv[1:]
+service = LaunchService(argv=words)
+given = [word.split(':=', 1) for word in words]
+source = PythonLaunchDescriptionSource(path)
+service.include_launch_description(
+    LaunchDescription([IncludeLaunchDescription(source, launch_arguments=given)])
+)
+sys.exit(service.run())
+"""
 
 
-@pytest.fixture(scope='module')
-def launch_file():
-    spec = importlib.util.spec_from_file_location('task_launch', LAUNCH_FILE)
+def description(name):
+    spec = importlib.util.spec_from_file_location(name, LAUNCH_FILES / f'{name}.launch.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    return module.generate_launch_description()
 
 
-def test_the_launch_arguments_are_those_of_run(launch_file):
+def start(domain_id, name, *words):
+    return subprocess.Popen(
+        [sys.executable, '-c', DRIVER, str(LAUNCH_FILES / f'{name}.launch.py'), *words],
+        env={**os.environ, 'ROS_DOMAIN_ID': str(domain_id)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def ended(domain_id, name, *words):
+    process = start(domain_id, name, *words)
+    text, _ = process.communicate(timeout=120)
+    return process.returncode, text
+
+
+@pytest.mark.parametrize('launch', LAUNCHES, ids=lambda each: each.name)
+def test_each_file_declares_its_arguments_with_choices_and_units(launch):
     from launch.actions import DeclareLaunchArgument
 
-    entities = launch_file.generate_launch_description().entities
-    declared = [e.name for e in entities if isinstance(e, DeclareLaunchArgument)]
-    assert declared == [a.name for a in ARGUMENTS]
+    entities = description(launch.name).entities
+    declared = {e.name: e for e in entities if isinstance(e, DeclareLaunchArgument)}
+    assert list(declared) == [a.name for a in launch.arguments]
+    for argument in launch.arguments:
+        entity = declared[argument.name]
+        assert entity.choices == (list(argument.choices) or None)
+        assert argument.unit in entity.description
+        assert (entity.default_value is None) == (argument.name in launch.required)
 
 
-def test_every_process_becomes_a_node(launch_file, tmp_path):
+def test_the_task_launch_takes_what_run_takes():
+    (task,) = (launch for launch in LAUNCHES if launch.name == 'task')
+    assert task.arguments == ARGUMENTS
+    assert {p.name for p in LAUNCH_FILES.glob('*.launch.py')} == {
+        f'{launch.name}.launch.py' for launch in LAUNCHES
+    }
+
+
+def test_every_process_becomes_a_node(tmp_path):
+    from oceangym.nodes.launching import node_actions
+
     specs = process_specs(RunOptions(), run_directory=tmp_path, world=tmp_path / 'w.sdf')
-    actions = launch_file.node_actions(specs)
+    actions = node_actions(specs)
     assert [a.node_executable for a in actions] == [s.executable for s in specs]
     assert [a.node_package for a in actions] == [s.package for s in specs]
 
 
-def test_an_episode_runs_to_its_end(tmp_path, domain_id, monkeypatch):
-    from launch import LaunchService
-    from launch.actions import IncludeLaunchDescription
-    from launch.launch_description_sources import PythonLaunchDescriptionSource
+@pytest.mark.parametrize(
+    ('name', 'word', 'expected'),
+    [
+        ('task', 'agent:=surveyy', 'survey'),
+        ('task', 'seed:=minus', 'minus'),
+        ('task', 'taks:=dock', "Did you mean 'task'?"),
+        ('task', 'task:=dokc', "Did you mean 'dock'?"),
+        ('record', 'namespce:=x', "Did you mean 'namespace'?"),
+        ('agent', 'seed:=1', "missing required argument 'agent'"),
+    ],
+)
+def test_mistakes_are_refused_with_what_is_allowed(
+    name, word, expected, tmp_path, domain_id, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    code, text = ended(domain_id, name, word)
+    assert code == 1
+    assert expected in text and 'process started' not in text
+    assert not list(tmp_path.glob('runs/*'))
 
-    words = {'agent': 'idle', 'sensors': 'none', 't_max': '30', 'results_dir': str(tmp_path)}
-    service = LaunchService()
-    service.include_launch_description(
-        IncludeLaunchDescription(
-            PythonLaunchDescriptionSource(str(LAUNCH_FILE)), launch_arguments=words.items()
-        )
+
+def test_an_episode_runs_to_its_end(tmp_path, domain_id):
+    code, text = ended(
+        domain_id,
+        'task',
+        *('agent:=idle', 'sensors:=none', 't_max:=30', f'results_dir:={tmp_path}'),
     )
-    assert service.run() == 0
+    assert code == 0, text
     (run,) = tmp_path.iterdir()
     assert (run / 'score.json').is_file()
+    assert (run / 'bag' / 'metadata.yaml').is_file()
+
+
+def test_a_killed_simulator_is_an_error_with_its_record_intact(tmp_path, domain_id):
+    process = start(
+        domain_id,
+        'task',
+        *('agent:=idle', 'sensors:=none', 't_max:=86400', f'results_dir:={tmp_path}'),
+    )
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if 'sim_node' in line and 'process started with pid' in line:
+            simulator = int(line.rsplit('[', 1)[1].split(']')[0])
+        if 'recorder to be ready' in line:
+            break
+    (run,) = tmp_path.iterdir()
+    while not ((run / 'episode.jsonl').is_file() and (run / 'episode.jsonl').stat().st_size):
+        assert process.poll() is None, ''.join(lines)
+    os.kill(simulator, signal.SIGKILL)
+    text, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert 'simulator ended early: killed by SIGKILL' in text
+    assert json.loads((run / 'score.json').read_text(encoding='utf-8'))
     assert (run / 'bag' / 'metadata.yaml').is_file()

@@ -13,6 +13,9 @@ from oceangym_core.geometry import Pose
 
 NAMESPACE = 'urn:oceangym:sdf:1'
 MAX_SDF_BYTES = 32 * 1024 * 1024
+# Gazebo renders laser_retro in 65535 steps up to 2000: as backscatter strength times this, -45 to
+# +3 dB fit.
+RETRO_SCALE = 1000.0
 PRIMITIVES = ('box', 'sphere', 'cylinder', 'capsule')
 
 

@@ -198,7 +198,7 @@ def load_world(path: Path) -> World:
         seed=0 if seed is None else int(numbers(path, seed, 1, 'oceangym:world_seed')[0]),
         bounds=Bounds(lower=(low[0], low[1], low[2]), upper=(high[0], high[1], high[2])),
         instances=tuple(instances),
-        anchors=tuple(_read_anchor(path, a, set(names)) for a in element.findall(own('anchor'))),
+        anchors=tuple(_read_anchor(path, a, set(names)) for a in element.iter(own('anchor'))),
         heightfield=_load_heightfield(path, instances),
     )
 

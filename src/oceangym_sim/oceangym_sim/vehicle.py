@@ -18,6 +18,7 @@ __all__ = ['Battery', 'Lamp', 'Thruster', 'VehicleParameters', 'load_vehicle']
 
 _AXES = 'xyzpqr'
 _DAMPING_AXES = (('x', 'U'), ('y', 'V'), ('z', 'W'), ('k', 'P'), ('m', 'Q'), ('n', 'R'))
+_CAMERA_TYPES = ('camera', 'rgbd_camera')  # Gazebo has to be asked for the depth
 _STANDARD_DENSITY = 1025.0  # kg/m3, sea water
 _STANDARD_GRAVITY = 9.81  # m/s2
 
@@ -56,9 +57,9 @@ def load_vehicle(sdf_path: Path) -> VehicleParameters:
             linear_damping=linear,
             quadratic_damping=quadratic,
             thrusters=_thrusters(path, model, links),
-            cameras=tuple(_camera(path, s) for s in sensors if s.get('type') == 'camera'),
+            cameras=tuple(_camera(path, s) for s in sensors if s.get('type') in _CAMERA_TYPES),
             sonars=tuple(_sonar(path, s) for s in sensors if s.get('type') == 'gpu_lidar'),
-            lamps=tuple(_lamp(path, e) for e in base.findall(own('lamp'))),
+            lamps=tuple(_lamp(path, e) for e in base.iter(own('lamp'))),
             battery=_battery(path, model),
             warnings=_trim_warnings(path, mass, volume),
         )
@@ -271,15 +272,23 @@ def _sonar(path: Path, sensor: ElementTree.Element) -> SonarSpec:
     def number(name: str) -> float:
         return numbers(path, lidar.find(name), 1, name)[0]
 
+    def given(name: str, otherwise: float) -> float:
+        return number_attribute(path, extra, name) if extra.get(name) else otherwise
+
     beams, rays = int(number('scan/horizontal/samples')), int(number('scan/vertical/samples'))
-    nearest, farthest = number('range/min'), number('range/max')
+    # Gazebo's rays go further than the image shows, and each stands for a cell about it.
+    nearest, traced = number('range/min'), number('range/max')
+    farthest = given('range_max', traced)
+    elevation = number('scan/vertical/max_angle') - number('scan/vertical/min_angle')
     bins = int(number_attribute(path, extra, 'range_bins'))
     if not (2 <= beams <= 4096 and 1 <= rays <= 1024 and 2 <= bins <= 8192):
         raise SdfError(
             path, 'oceangym:sonar', f'{beams} beams, {rays} rays, {bins} bins: too few or too many'
         )
-    if not 0 <= nearest < farthest <= 1000:
-        raise SdfError(path, 'range', f'{nearest}..{farthest} m is not a sonar range')
+    if not 0 <= nearest < farthest <= traced <= 1150:
+        raise SdfError(
+            path, 'range', f'{nearest}..{farthest} m, traced to {traced} m, is not a sonar range'
+        )
     pose = pose_of(path, sensor)
     return SonarSpec(
         direction=direction,
@@ -289,7 +298,7 @@ def _sonar(path: Path, sensor: ElementTree.Element) -> SonarSpec:
         range_bins=bins,
         beams=beams,
         azimuth_aperture=number('scan/horizontal/max_angle') - number('scan/horizontal/min_angle'),
-        elevation_aperture=number('scan/vertical/max_angle') - number('scan/vertical/min_angle'),
+        elevation_aperture=given('elevation_aperture', elevation),
         elevation_rays=rays,
         frequency=number_attribute(path, extra, 'frequency'),
         sound_speed=number_attribute(path, extra, 'sound_speed'),

@@ -13,6 +13,7 @@ import trimesh
 
 from oceangym_core.errors import unknown_name
 from oceangym_core.geometry import euler_from_quaternion, Pose
+from oceangym_core.sdf import RETRO_SCALE
 
 # Surface backscatter strength [dB] relative to a perfect Lambert scatterer. Order of magnitude after
 # the ranges in Urick, Principles of Underwater Sound (3rd ed. 1983), ch. 8-9, for hundreds of kHz.
@@ -160,9 +161,17 @@ def _visual_sdf(model: str, part: Part) -> list[str]:
         f'            <roughness>{part.roughness:g}</roughness>',
         '          </metal></pbr>',
         '        </material>',
-        f'        <oceangym:acoustic material="{part.acoustic}"'
-        f' strength_db="{ACOUSTIC_STRENGTH_DB[part.acoustic]:g}"/>',
+        *acoustic_sdf(part.acoustic),
         '      </visual>',
+    ]
+
+
+def acoustic_sdf(material: str) -> list[str]:
+    """Return what says how a visual scatters sound, to us and to Gazebo's lidars."""
+    strength_db = ACOUSTIC_STRENGTH_DB[material]
+    return [
+        f'        <laser_retro>{RETRO_SCALE * 10 ** (strength_db / 10):.4g}</laser_retro>',
+        f'        <oceangym:acoustic material="{material}" strength_db="{strength_db:g}"/>',
     ]
 
 

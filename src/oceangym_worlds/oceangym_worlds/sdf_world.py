@@ -121,7 +121,11 @@ def world_sdf(
         '</oceangym:bounds>',
         f'    <oceangym:world_seed>{world_seed}</oceangym:world_seed>',
     ]
+    # In a group of their own: libsdformat wants the names of one element's children to differ, and
+    # an anchor is often named as the instance that it is.
+    lines.append('    <oceangym:anchors>')
     lines += [_anchor(anchor) for anchor in anchors]
+    lines.append('    </oceangym:anchors>')
     lines += [_include(include) for include in includes]
     lines += ['  </world>', '</sdf>', '']
     return '\n'.join(lines)
@@ -134,7 +138,7 @@ def _words(values: Sequence[float]) -> str:
 def _anchor(anchor: PlacedAnchor) -> str:
     radius = '' if anchor.radius is None else f' radius="{anchor.radius:g}"'
     return (
-        f'    <oceangym:anchor name="{anchor.name}" label={quoteattr(anchor.label)}'
+        f'      <oceangym:anchor name="{anchor.name}" label={quoteattr(anchor.label)}'
         f' instances="{" ".join(anchor.instances)}"{radius}>'
         f'<point>{_words(anchor.point)}</point></oceangym:anchor>'
     )

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 from PIL import Image
 
-from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB, write_glb
+from oceangym_worlds.model import acoustic_sdf, write_glb
 from oceangym_worlds.seabed_mesh import collision_mesh, seabed_meshes
 from oceangym_worlds.seabed_textures import seabed_texture
 from oceangym_worlds.terrain import Seabed
@@ -81,8 +81,7 @@ def _sdf(seabed: Seabed, materials: list[str]) -> str:
             '            <roughness>0.95</roughness>',
             '          </metal></pbr>',
             '        </material>',
-            f'        <oceangym:acoustic material="{acoustic}"'
-            f' strength_db="{ACOUSTIC_STRENGTH_DB[acoustic]:g}"/>',
+            *acoustic_sdf(acoustic),
             '      </visual>',
         ]
     lines += [

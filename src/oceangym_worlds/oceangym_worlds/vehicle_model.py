@@ -66,6 +66,13 @@ LAMP_BEAM_DEG = 135.0
 SENSOR_CLEARANCE = 0.03  # m beyond the outline along the boresight
 SONAR_DROP = 0.06  # m below the camera in its own image, so that the two do not coincide
 
+SONAR_AZIMUTH = float(np.deg2rad(120.0))
+SONAR_ELEVATION = float(np.deg2rad(22.5))
+SONAR_BEAMS = 512
+SONAR_RAYS = 64
+SONAR_RANGE = 30.0  # m
+SONAR_REACH = 1.15  # rays go past the longest range: their footprints reach back into the image
+
 
 def write_vehicle(directory: Path) -> Path:
     """Write ``directory/bluerov2_heavy/`` (model.sdf, model.config) and return that folder."""
@@ -125,6 +132,13 @@ def _base_link() -> list[str]:
     for name, shape, size, pose, colour in _VISUALS:
         lines += _visual(name, shape, size, pose, colour)
     lines += _navigation_sensors()
+    lines += [
+        '      <sensor name="contact" type="contact">',
+        '        <always_on>1</always_on><update_rate>50</update_rate>',
+        '        <contact><collision>buoyancy</collision>'
+        f'<topic>{NAMESPACE}/gazebo/contact</topic></contact>',
+        '      </sensor>',
+    ]
     for direction in DIRECTIONS:
         lines += _camera(direction) + _sonar(direction)
     for index, (position, beam) in enumerate(LAMPS):
@@ -228,18 +242,19 @@ def _plugins() -> list[str]:
 def _navigation_sensors() -> list[str]:
     return [
         '      <sensor name="imu" type="imu">',
-        f'        <always_on>1</always_on><update_rate>50</update_rate><topic>{NAMESPACE}/imu</topic>',
+        f'        <always_on>1</always_on><update_rate>50</update_rate><topic>{NAMESPACE}/gazebo/imu</topic>',
         '        <gz_frame_id>base_link</gz_frame_id>',
         f'        <imu><angular_velocity>{_noise_xyz(1.23e-3)}</angular_velocity>'
         f'<linear_acceleration>{_noise_xyz(2.77e-3)}</linear_acceleration></imu>',
         '      </sensor>',
         '      <sensor name="altimeter" type="altimeter">',
         '        <always_on>1</always_on><update_rate>10</update_rate>'
-        f'<topic>{NAMESPACE}/altimeter</topic>',
+        f'<topic>{NAMESPACE}/gazebo/altimeter</topic>',
         '      </sensor>',
         '      <sensor name="dvl" type="custom" gz:type="dvl">',
         f'        <pose>0 0 {-(HULL_SIZE[2] / 2 + 0.01):g} 0 0 0</pose>',
-        f'        <always_on>1</always_on><update_rate>5</update_rate><topic>{NAMESPACE}/dvl</topic>',
+        '        <always_on>1</always_on><update_rate>5</update_rate>'
+        f'<topic>{NAMESPACE}/gazebo/dvl</topic>',
         '        <gz_frame_id>base_link</gz_frame_id>',
         '        <gz:dvl><type>phased_array</type><arrangement degrees="true">',
         *(
@@ -262,16 +277,17 @@ def _noise_xyz(sigma: float) -> str:
 
 def _camera(direction: str) -> list[str]:
     return [
-        f'      <sensor name="camera_{direction}" type="camera">',
+        f'      <sensor name="camera_{direction}" type="rgbd_camera">',
         f'        <pose>{_mount(direction, 0.0)}</pose>',
         '        <always_on>1</always_on><update_rate>1</update_rate>',
-        f'        <topic>{NAMESPACE}/camera/{direction}/image_raw</topic>',
+        # Below it come image, depth_image and points; the contract's image is made from them.
+        f'        <topic>{NAMESPACE}/gazebo/camera/{direction}</topic>',
         f'        <gz_frame_id>camera_{direction}</gz_frame_id>',
         '        <camera>',
         '          <horizontal_fov>1.5707963267948966</horizontal_fov>',
         '          <image><width>512</width><height>512</height><format>R8G8B8</format></image>',
         '          <clip><near>0.1</near><far>120</far></clip>',
-        f'          <camera_info_topic>{NAMESPACE}/camera/{direction}/camera_info'
+        f'          <camera_info_topic>{NAMESPACE}/gazebo/camera/{direction}/camera_info'
         '</camera_info_topic>',
         f'          <optical_frame_id>camera_{direction}_optical_frame</optical_frame_id>',
         '        </camera>',
@@ -280,21 +296,26 @@ def _camera(direction: str) -> list[str]:
 
 
 def _sonar(direction: str) -> list[str]:
-    half, tilt = np.deg2rad(60.0), np.deg2rad(11.25)
+    half, tilt = SONAR_AZIMUTH / 2, SONAR_ELEVATION / 2
+    # A ray stands for a cell of elevation: the outermost lie half a cell inside the aperture.
+    outermost = tilt - SONAR_ELEVATION / SONAR_RAYS / 2
     return [
         f'      <sensor name="sonar_{direction}" type="gpu_lidar">',
         f'        <pose>{_mount(direction, SONAR_DROP)}</pose>',
         '        <always_on>1</always_on><update_rate>1</update_rate>',
-        f'        <topic>{NAMESPACE}/sonar/{direction}/rays</topic>',
+        f'        <topic>{NAMESPACE}/gazebo/sonar/{direction}</topic>',
         f'        <gz_frame_id>sonar_{direction}</gz_frame_id>',
         '        <lidar>',
-        '          <scan><horizontal><samples>512</samples><resolution>1</resolution>'
+        f'          <scan><horizontal><samples>{SONAR_BEAMS}</samples><resolution>1</resolution>'
         f'<min_angle>{-half:.9g}</min_angle><max_angle>{half:.9g}</max_angle></horizontal>',
-        '          <vertical><samples>64</samples><resolution>1</resolution>'
-        f'<min_angle>{-tilt:.9g}</min_angle><max_angle>{tilt:.9g}</max_angle></vertical></scan>',
-        '          <range><min>0.1</min><max>30</max><resolution>0.01</resolution></range>',
+        f'          <vertical><samples>{SONAR_RAYS}</samples><resolution>1</resolution>'
+        f'<min_angle>{-outermost:.9g}</min_angle><max_angle>{outermost:.9g}</max_angle>'
+        '</vertical></scan>',
+        f'          <range><min>0.1</min><max>{SONAR_RANGE * SONAR_REACH:g}</max>'
+        '<resolution>0.01</resolution></range>',
         '        </lidar>',
         '        <oceangym:sonar frequency="900000" sound_speed="1480" range_bins="512"'
+        f' range_max="{SONAR_RANGE:g}" elevation_aperture="{2 * float(f"{tilt:.9g}"):.9g}"'
         ' preset="oceangym_perception"/>',
         '      </sensor>',
     ]
@@ -311,9 +332,9 @@ def _lamp(name: str, position: Sequence[float], beam: Sequence[float]) -> list[s
         f'        <direction>{_numbers(beam)}</direction><cast_shadows>false</cast_shadows>',
         f'        <spot><inner_angle>{outer / 2:.6g}</inner_angle>'
         f'<outer_angle>{outer:.6g}</outer_angle><falloff>1</falloff></spot>',
-        '      </light>',
-        f'      <oceangym:lamp name="{name}" position="{_numbers(position)}"'
+        f'        <oceangym:lamp name="{name}" position="{_numbers(position)}"'
         f' direction="{_numbers(beam)}" beam_width="{outer:.6g}" lumens="{LAMP_LUMENS:g}"/>',
+        '      </light>',
     ]
 
 

@@ -1,4 +1,4 @@
-"""The browser of the reports' tests: installed where that is allowed, never in anybody's way."""
+"""What only tests use: installed where that is allowed, never in anybody's way."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from oceangym_setup import browser
+from oceangym_setup import test_extras
 from oceangym_setup.errors import SetupError
+from oceangym_setup.test_extras import BROWSER, ensure, is_wanted, SDFORMAT
 from oceangym_setup.workspace import Workspace
 
 
@@ -27,17 +28,19 @@ def machine(monkeypatch):
         words = [str(word) for word in command]
         commands.append(words)
         if 'install' in words:
-            programs.update(browser.PACKAGES, {'chromedriver'})
+            programs.update(BROWSER.packages, {'chromedriver'})
 
-    monkeypatch.setattr(browser.shutil, 'which', lambda name: name if name in programs else None)
-    monkeypatch.setattr(browser, 'run_logged', run_logged)
+    monkeypatch.setattr(
+        test_extras.shutil, 'which', lambda name: name if name in programs else None
+    )
+    monkeypatch.setattr(test_extras, 'run_logged', run_logged)
     return programs, commands
 
 
 def test_root_installs_it(workspace, machine, monkeypatch, capsys):
     _, commands = machine
-    monkeypatch.setattr(browser.os, 'geteuid', lambda: 0)
-    browser.ensure(workspace, {})
+    monkeypatch.setattr(test_extras.os, 'geteuid', lambda: 0)
+    ensure(BROWSER, workspace, {})
     assert commands == [
         ['apt-get', 'update'],
         ['apt-get', 'install', '-y', '--no-install-recommends', 'chromium', 'chromium-driver'],
@@ -48,17 +51,17 @@ def test_root_installs_it(workspace, machine, monkeypatch, capsys):
 def test_sudo_is_used_only_where_it_asks_nothing(workspace, machine, monkeypatch, capsys):
     _, commands = machine
     answers = {'code': 0}
-    monkeypatch.setattr(browser.os, 'geteuid', lambda: 1000)
+    monkeypatch.setattr(test_extras.os, 'geteuid', lambda: 1000)
     monkeypatch.setattr(
-        browser.subprocess,
+        test_extras.subprocess,
         'run',
         lambda command, **kw: subprocess.CompletedProcess(command, answers['code']),
     )
     answers['code'] = 1
-    browser.ensure(workspace, {})
-    assert commands == [] and browser.MANUAL in capsys.readouterr().err
+    ensure(BROWSER, workspace, {})
+    assert commands == [] and BROWSER.manual in capsys.readouterr().err
     answers['code'] = 0
-    browser.ensure(workspace, {})
+    ensure(BROWSER, workspace, {})
     assert [command[:3] for command in commands] == [['sudo', '-n', 'apt-get']] * 2
 
 
@@ -71,26 +74,28 @@ def test_a_failed_installation_is_told_and_not_tried_again(
         calls.append(command)
         raise SetupError('no network', 'connect it')
 
-    monkeypatch.setattr(browser.os, 'geteuid', lambda: 0)
-    monkeypatch.setattr(browser, 'run_logged', fail)
-    browser.ensure(workspace, {})
-    browser.ensure(workspace, {})
+    monkeypatch.setattr(test_extras.os, 'geteuid', lambda: 0)
+    monkeypatch.setattr(test_extras, 'run_logged', fail)
+    ensure(BROWSER, workspace, {})
+    ensure(BROWSER, workspace, {})
     told = capsys.readouterr().err
     assert len(calls) == 1
-    assert 'no network' in told and told.count(browser.MANUAL) == 2
+    assert 'no network' in told and told.count(BROWSER.manual) == 2
 
 
 def test_where_it_is_there_nothing_is_done(workspace, machine, monkeypatch):
     programs, commands = machine
     programs |= {'chromium', 'chromedriver'}
-    browser.ensure(workspace, {})
+    ensure(BROWSER, workspace, {})
     assert commands == [] and not Path(workspace.stamps).exists()
 
 
 def test_tests_of_other_packages_do_not_ask_for_it(tmp_path):
     for package in ('oceangym_core', 'oceangym_bench'):
         (tmp_path / 'src' / package / 'test').mkdir(parents=True)
-    assert browser.is_wanted(tmp_path, [])
-    assert browser.is_wanted(tmp_path, ['-k', 'report'])
-    assert browser.is_wanted(tmp_path, ['src/oceangym_bench/test'])
-    assert not browser.is_wanted(tmp_path, ['src/oceangym_core/test'])
+    assert is_wanted(BROWSER, tmp_path, [])
+    assert is_wanted(BROWSER, tmp_path, ['-k', 'report'])
+    assert is_wanted(BROWSER, tmp_path, ['src/oceangym_bench/test'])
+    assert not is_wanted(BROWSER, tmp_path, ['src/oceangym_core/test'])
+    assert is_wanted(SDFORMAT, tmp_path, [])
+    assert not is_wanted(SDFORMAT, tmp_path, ['src/oceangym_bench/test'])

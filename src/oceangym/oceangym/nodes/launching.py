@@ -1,0 +1,195 @@
+"""The launch files: ``oceangym.processes`` and ``oceangym.launches`` said in launch's words.
+
+launch ends with exit code 0 whatever became of its processes, and takes any argument name; both are
+made good here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import os
+from pathlib import Path
+import signal
+import sys
+
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    LogInfo,
+    OpaqueFunction,
+    SetEnvironmentVariable,
+    Shutdown,
+    TimerAction,
+)
+from launch.events import matches_action
+from launch.events.process import ProcessExited, SignalProcess
+from launch.launch_description_entity import LaunchDescriptionEntity
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+
+from oceangym.launches import Launch, launch_named
+from oceangym.processes import OnExit, process_environment, ProcessSpec
+from oceangym.supervisor import describe_exit, LOSS_GRACE_S, STOP_GRACE_S
+from oceangym_core.errors import OceanGymError
+from oceangym_core.options import Argument
+
+Entities = list[LaunchDescriptionEntity]
+
+
+def launch_description(name: str) -> LaunchDescription:
+    """Return what a launch file is: arguments, and the processes that they lead to.
+
+    Args:
+        name: Of the launch, e.g. ``task`` of task.launch.py.
+    """
+    launch = launch_named(name)
+
+    def set_up(context: LaunchContext) -> Entities:
+        launch.check_names(given_names(context, name))
+        values = {a.name: LaunchConfiguration(a.name).perform(context) for a in launch.arguments}
+        plan = launch.plan(values)
+        environment = process_environment(os.environ)
+        changed = {k: v for k, v in environment.items() if os.environ.get(k) != v}
+        return [
+            *(SetEnvironmentVariable(key, value) for key, value in sorted(changed.items())),
+            *(LogInfo(msg=line) for line in plan.messages),
+            *node_actions(plan.specs),
+        ]
+
+    declared = [declare(argument, launch) for argument in launch.arguments]
+    return LaunchDescription([*declared, OpaqueFunction(function=set_up)])
+
+
+def declare(argument: Argument, launch: Launch) -> DeclareLaunchArgument:
+    """Return one argument of a launch, without a default if it must be given."""
+    unit = f' [{argument.unit}]' if argument.unit else ''
+    required = argument.name in launch.required
+    return DeclareLaunchArgument(
+        argument.name,
+        default_value=None if required else argument.default,
+        description=argument.description + unit,
+        choices=list(argument.choices) or None,
+    )
+
+
+def given_names(context: LaunchContext, name: str) -> list[str]:
+    """Return the names a person gave on the command line to this launch file.
+
+    Where another launch file includes ours, the command line is that one's, and not checked.
+    """
+    if not any(Path(word).name == f'{name}.launch.py' for word in sys.argv):
+        return []
+    return [word.split(':=', 1)[0] for word in context.argv if ':=' in word]
+
+
+class Ending:
+    """How a launch ends: the recorders first, then the rest, with an error if there was one."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.problem = ''
+        self.recorders: dict[str, Node] = {}
+        self._has_run = False
+
+    def note(self, name: str, code: int) -> None:
+        """Remember the first process that did not end well."""
+        if code != 0 and not self.problem:
+            self.problem = f'{name} ended early: {describe_exit(code)}'
+
+    def finish(self, context: LaunchContext) -> Entities | None:
+        """End the launch; an exception is the only way to an exit code other than 0."""
+        if context.is_shutdown:
+            return None
+        if self.problem:
+            raise OceanGymError(self.problem)
+        return [Shutdown(reason='the run is over')]
+
+    def of_run(self, spec: ProcessSpec) -> Callable[[ProcessExited, LaunchContext], Entities]:
+        """Return what follows the end of the process that the run is about."""
+
+        def react(event: ProcessExited, context: LaunchContext) -> Entities:
+            self.note(spec.name, event.returncode)
+            self.begun = True
+            finish = OpaqueFunction(function=self.finish)
+            if not self.recorders:
+                return [finish]
+            interrupts = [
+                EmitEvent(
+                    event=SignalProcess(
+                        signal_number=signal.SIGINT, process_matcher=matches_action(node)
+                    )
+                )
+                for node in self.recorders.values()
+            ]
+            return [*interrupts, TimerAction(period=STOP_GRACE_S, actions=[finish])]
+
+        return react
+
+    def of_recorder(self, spec: ProcessSpec) -> Callable[[ProcessExited, LaunchContext], Entities]:
+        """Return what follows the end of a recorder: the rest's, if the run is over."""
+
+        def react(event: ProcessExited, context: LaunchContext) -> Entities:
+            self.recorders.pop(spec.name, None)
+            if self.begun:
+                return [OpaqueFunction(function=self.finish)]
+            return self._lost(spec, event, context)
+
+        return react
+
+    def of_required(self, spec: ProcessSpec) -> Callable[[ProcessExited, LaunchContext], Entities]:
+        """Return what follows the loss of a process: the task manager may close the record first."""
+
+        def react(event: ProcessExited, context: LaunchContext) -> Entities:
+            return self._lost(spec, event, context)
+
+        return react
+
+    def _lost(self, spec: ProcessSpec, event: ProcessExited, context: LaunchContext) -> Entities:
+        if self.begun or context.is_shutdown:
+            return []
+        self.note(spec.name, event.returncode)
+        finish = OpaqueFunction(function=self.finish)
+        return [TimerAction(period=LOSS_GRACE_S, actions=[finish])] if self._has_run else [finish]
+
+    def actions(self, specs: Iterable[ProcessSpec]) -> list[Node]:
+        """Return the nodes of a launch, in order."""
+        specs = tuple(specs)
+        self._has_run = any(spec.on_exit is OnExit.ENDS_RUN for spec in specs)
+        nodes = []
+        for spec in specs:
+            if spec.on_exit is OnExit.ENDS_RUN:
+                node = node_action(spec, self.of_run(spec))
+            elif spec.stop_rank == 1:
+                node = node_action(spec, self.of_recorder(spec))
+                self.recorders[spec.name] = node
+            elif spec.on_exit is OnExit.REQUIRED:
+                node = node_action(spec, self.of_required(spec))
+            else:
+                node = node_action(spec, None)
+            nodes.append(node)
+        return nodes
+
+
+def node_actions(specs: Iterable[ProcessSpec]) -> list[Node]:
+    """Return the nodes; what ends the run ends the recorder next, and the rest after that."""
+    return Ending().actions(specs)
+
+
+def node_action(
+    spec: ProcessSpec, on_exit: Callable[[ProcessExited, LaunchContext], Entities] | None
+) -> Node:
+    """Return one process as a launch action."""
+    return Node(
+        package=spec.package,
+        executable=spec.executable,
+        name=spec.name,
+        namespace=f'/{spec.namespace}',
+        parameters=[dict(spec.parameters)],
+        remappings=list(spec.remappings),
+        arguments=list(spec.arguments),
+        output='screen',
+        emulate_tty=spec.interactive,
+        on_exit=on_exit,
+        sigterm_timeout=str(STOP_GRACE_S),
+    )

@@ -1,0 +1,121 @@
+"""The launch files as data: what each starts, takes and refuses, and what rviz shows."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from oceangym.launches import launch_named, LAUNCHES
+from oceangym_core.assets import config_path
+from oceangym_core.contract import DIRECTIONS
+from oceangym_core.errors import OceanGymError
+from oceangym_core.streams import CONTRACT
+
+
+def defaults(name, **given):
+    return {a.name: a.default for a in launch_named(name).arguments} | given
+
+
+def planned(name, tmp_path, **given):
+    if any(a.name == 'results_dir' for a in launch_named(name).arguments):
+        given.setdefault('results_dir', str(tmp_path))
+    return launch_named(name).plan(defaults(name, **given))
+
+
+@pytest.mark.parametrize(
+    ('name', 'given', 'expected'),
+    [
+        ('task', {}, ['simulator', 'recorder', 'agent', 'task_manager']),
+        ('task', {'rviz': 'true'}, ['simulator', 'recorder', 'agent', 'task_manager', 'rviz']),
+        ('task', {'agent': 'none', 'record': 'false'}, ['simulator', 'task_manager']),
+        ('sim', {}, ['simulator']),
+        ('sim', {'rviz': 'true'}, ['simulator', 'rviz']),
+        ('agent', {'agent': 'survey'}, ['agent']),
+        ('monitor', {}, ['rviz']),
+        ('record', {}, ['recorder']),
+    ],
+)
+def test_each_launch_starts_its_part(name, given, expected, tmp_path):
+    plan = planned(name, tmp_path, **given)
+    assert [spec.name for spec in plan.specs] == expected
+    # Who runs on simulation time must know it, or its stamps are of another time.
+    assert all(spec.parameters['use_sim_time'] is True for spec in plan.specs)
+
+
+@pytest.mark.parametrize('launch', LAUNCHES, ids=lambda each: each.name)
+def test_several_vehicles_live_in_their_namespaces(launch, tmp_path):
+    given = {'namespace': 'fleet/auv_2'}
+    if launch.required:
+        given['agent'] = 'survey'
+    plan = planned(launch.name, tmp_path, **given)
+    assert {spec.namespace for spec in plan.specs} == {'fleet/auv_2'}
+
+
+def test_a_launch_that_keeps_files_says_where(tmp_path):
+    plan = planned('record', tmp_path)
+    (directory,) = tmp_path.iterdir()
+    assert plan.messages == (f'run {directory.resolve()}',)
+    assert plan.specs[0].parameters['bag'] == str(directory.resolve() / 'bag')
+    assert planned('monitor', tmp_path).messages == ()
+
+
+def test_misspelt_names_are_refused_with_what_was_meant():
+    launch = launch_named('task')
+    launch.check_names(['task', 'launch-prefix'])
+    with pytest.raises(OceanGymError, match=r"task\.launch\.py 'taks'.*Did you mean 'task'"):
+        launch.check_names(['taks'])
+    with pytest.raises(OceanGymError, match='unknown launch'):
+        launch_named('sym')
+
+
+def test_a_required_argument_is_asked_for_with_its_choices(tmp_path):
+    with pytest.raises(OceanGymError, match=r'needs agent:=.*allowed: survey, mllm'):
+        planned('agent', tmp_path, agent='')
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refused_backend_leaves_nothing_behind(tmp_path):
+    with pytest.raises(OceanGymError, match='gazebo'):
+        planned('task', tmp_path, backend='gazebo')
+
+
+# ------------------------------------------------------------------ rviz
+
+TYPES = {
+    'Image': 'sensor_msgs/msg/Image',
+    'Marker': 'visualization_msgs/msg/Marker',
+    'MarkerArray': 'visualization_msgs/msg/MarkerArray',
+    'Odometry': 'nav_msgs/msg/Odometry',
+    'Path': 'nav_msgs/msg/Path',
+    'RobotModel': 'std_msgs/msg/String',
+}
+LATCHED = {'latched', 'frozen', 'navigation', 'event'}
+
+
+def displays():
+    content = yaml.safe_load(config_path('rviz', 'oceangym.rviz').read_text(encoding='utf-8'))
+    found = []
+    for display in content['Visualization Manager']['Displays']:
+        found += display.get('Displays', [display])
+    return found
+
+
+def test_every_display_of_rviz_shows_a_topic_of_the_contract():
+    streams = {stream.name: stream for stream in CONTRACT}
+    for display in displays():
+        kind = display['Class'].split('/')[-1]
+        topic = display.get('Topic') or display.get('Description Topic')
+        if topic is None:
+            assert kind in ('Grid', 'TF')
+            continue
+        stream = streams[topic['Value']]
+        assert stream.type == TYPES[kind], display['Name']
+        if topic['Durability Policy'] == 'Transient Local':
+            assert stream.delivery.value in LATCHED, display['Name']
+
+
+def test_rviz_shows_all_cameras_and_fans_and_where_the_vehicle_is():
+    topics = {(d.get('Topic') or {}).get('Value') for d in displays()}
+    assert {f'camera/{side}/image_raw' for side in DIRECTIONS} <= topics
+    assert {f'sonar/{side}/fan' for side in DIRECTIONS} <= topics
+    assert {'odometry', 'bounds', 'trajectory', 'truth/markers'} <= topics

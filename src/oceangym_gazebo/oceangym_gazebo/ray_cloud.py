@@ -1,0 +1,185 @@
+"""Reads the point cloud of a gpu_lidar as the ray grid of an imaging sonar.
+
+Gazebo's lidar has x ahead, y to port, z up. A cloud is organised: rows are elevations, columns are
+azimuths, misses are infinite. Which way rows and columns run is read from the points themselves,
+because drivers and bridges number their rings differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.observation import SonarSpec
+from oceangym_core.sdf import RETRO_SCALE
+from oceangym_gazebo.slopes import surface_normals
+from oceangym_sim.sonar_beam import elevation_cells
+from oceangym_sim.sonar_sound import Grid
+
+_FLOAT32 = 7  # sensor_msgs/PointField
+_COORDINATES = ('x', 'y', 'z')
+# A column or row may lie this share of its spacing off.
+_TOLERANCE = 0.5
+# A surface whose slope cannot be seen is met at the mean of all angles.
+_UNKNOWN_COSINE = 0.5
+
+
+class PointField(Protocol):
+    """As in sensor_msgs/PointField."""
+
+    name: str
+    offset: int
+    datatype: int
+
+
+class PointCloud(Protocol):
+    """As in sensor_msgs/PointCloud2."""
+
+    height: int
+    width: int
+    fields: Sequence[Any]
+    is_bigendian: bool
+    point_step: int
+    row_step: int
+    data: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayGrid:
+    """What the rays of one sonar met, (elevation_rays, beams) each: lowest row, port column first.
+
+    Attributes:
+        distance: [m], inf without a hit.
+        cosine: Of the angle between ray and surface normal.
+        normal: Of the surface, in the sonar's frame (z forward, x up, y starboard),
+            (elevation_rays, beams, 3); zero where its slope cannot be seen.
+        strength: Backscatter as linear power.
+    """
+
+    distance: Grid
+    cosine: Grid
+    normal: NDArray[np.float64]
+    strength: Grid
+
+
+def ray_grid(cloud: PointCloud, spec: SonarSpec) -> RayGrid:
+    """Return the ray grid that a lidar's cloud holds.
+
+    Args:
+        cloud: Organised cloud with x, y, z and intensity (laser_retro).
+        spec: The sonar that the lidar stands for.
+
+    Raises:
+        OceanGymError: Fields, sizes or angles are not those of the sonar.
+    """
+    values = _values(cloud)
+    shape = (spec.elevation_rays, spec.beams)
+    if (cloud.height, cloud.width) != shape:
+        raise OceanGymError(
+            f'sonar {spec.direction}: the cloud has {cloud.height} x {cloud.width} points; '
+            f'the sonar has {shape[0]} rays x {shape[1]} beams'
+        )
+    places = [values[name].reshape(shape) for name in _COORDINATES]
+    points: NDArray[np.float64] = np.stack(places, axis=-1).astype(np.float64)
+    retro = values['intensity'].reshape(shape)
+    found = np.asarray(np.isfinite(points).all(axis=2))
+    points = np.where(found[..., None], points, 0.0)
+    distance = np.sqrt((points * points).sum(axis=-1))
+    found &= distance > 0.0
+    turned = _order(points, found, spec)
+    points, distance = points[turned], distance[turned]
+    found, retro = found[turned], retro[turned]
+    normal = surface_normals(points, distance, found)
+    strength = np.where(found & np.isfinite(retro), np.clip(retro, 0.0, None), 0.0) / RETRO_SCALE
+    return RayGrid(
+        distance=np.where(found, distance, np.inf).astype(np.float32),
+        cosine=_cosine(points, distance, normal),
+        normal=np.stack([normal[..., 2], -normal[..., 1], normal[..., 0]], axis=-1),
+        strength=strength.astype(np.float32),
+    )
+
+
+def _values(cloud: PointCloud) -> dict[str, NDArray[np.float32]]:
+    fields = {field.name: field for field in cloud.fields}
+    missing = [name for name in (*_COORDINATES, 'intensity') if name not in fields]
+    if missing:
+        raise OceanGymError(
+            f'the point cloud lacks {", ".join(missing)}; it has {", ".join(fields) or "no field"}'
+        )
+    step, row_step = cloud.point_step, cloud.row_step
+    wanted = cloud.height * row_step
+    if row_step < cloud.width * step or len(cloud.data) < wanted or not wanted:
+        raise OceanGymError(
+            f'the point cloud holds {len(cloud.data)} bytes; {cloud.height} rows of {cloud.width} '
+            f'points of {step} bytes are more'
+        )
+    table = np.frombuffer(cloud.data, np.uint8, count=wanted).reshape(cloud.height, row_step)
+    table = table[:, : cloud.width * step].reshape(-1, step)
+    found = {}
+    for name in (*_COORDINATES, 'intensity'):
+        field = fields[name]
+        if field.datatype != _FLOAT32 or field.offset + 4 > step:
+            raise OceanGymError(f'field {name} of the point cloud is not a 32-bit float')
+        raw = np.ascontiguousarray(table[:, field.offset : field.offset + 4])
+        found[name] = raw.view('>f4' if cloud.is_bigendian else '<f4').ravel().astype(np.float32)
+    return found
+
+
+def _order(
+    points: NDArray[np.float64], found: NDArray[np.bool_], spec: SonarSpec
+) -> tuple[slice, slice]:
+    """Return the slices that put the lowest row and the port column first."""
+    azimuth = np.arctan2(points[..., 1], points[..., 0])
+    elevation = np.arctan2(points[..., 2], np.hypot(points[..., 0], points[..., 1]))
+    # As Gazebo writes them, unless the points say otherwise: lowest row, starboard column first.
+    rows = _direction(
+        elevation, found, elevation_cells(spec, skirts=False).angle, 0, spec, default=1
+    )
+    columns = _direction(azimuth, found, spec.azimuths, 1, spec, default=-1)
+    return slice(None, None, rows), slice(None, None, columns)
+
+
+def _direction(
+    angle: NDArray[np.float64],
+    found: NDArray[np.bool_],
+    wanted: NDArray[np.float64],
+    axis: int,
+    spec: SonarSpec,
+    *,
+    default: int,
+) -> int:
+    """Return 1 if rows (axis 0) or columns (axis 1) run as wanted, -1 if they run against it."""
+    if not found.any() or len(wanted) < 2:
+        return default
+    spacing = abs(float(wanted[1] - wanted[0]))
+    expected = np.expand_dims(wanted, 1 - axis)
+    errors = {
+        step: float(
+            np.abs(angle - np.flip(expected, axis) if step < 0 else angle - expected)[found].max()
+        )
+        for step in (1, -1)
+    }
+    # Straight ahead alone, a row or column fits both ways.
+    best = default if errors[default] <= errors[-default] else -default
+    if errors[best] > _TOLERANCE * spacing:
+        kind = 'elevations' if axis == 0 else 'azimuths'
+        raise OceanGymError(
+            f'sonar {spec.direction}: {kind} of the cloud differ from the sonar by up to '
+            f'{math.degrees(errors[best]):.2f} deg; is it the lidar of this sonar?'
+        )
+    return best
+
+
+def _cosine(
+    points: NDArray[np.float64], distance: NDArray[np.float64], normal: NDArray[np.float64]
+) -> Grid:
+    """Return the cosine of incidence on surfaces of some normals."""
+    ray = points / np.maximum(distance, 1e-9)[..., None]
+    facing = -(normal * ray).sum(axis=-1)
+    return np.where(normal.any(axis=-1), facing, _UNKNOWN_COSINE).astype(np.float32)

@@ -1,0 +1,55 @@
+"""Pings from Gazebo's lidars, through the sonar formation of the embedded simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from oceangym_core.observation import SonarPing, SonarSpec
+from oceangym_core.rng import generator
+from oceangym_gazebo.ray_cloud import PointCloud, ray_grid
+from oceangym_sim.fan import FanProjector
+from oceangym_sim.sonar import footprint, PingFormer
+from oceangym_sim.sonar_sound import Grid, NOMINAL_WATER, SeaWater
+
+
+class LidarSonar:
+    """One imaging sonar whose rays Gazebo traces, within the nominal aperture.
+
+    There is no second bounce.
+
+    Args:
+        spec: The sonar.
+        seed: Of speckle and noise.
+        water: What absorbs the sound.
+    """
+
+    def __init__(self, spec: SonarSpec, *, seed: int, water: SeaWater = NOMINAL_WATER) -> None:
+        self.spec = spec
+        self._seed = seed
+        self._former = PingFormer(spec, water, skirts=False)
+        self._up, self._port = self._former.edges()
+        self._projector = FanProjector(spec)
+
+    def mean(self, cloud: PointCloud) -> Grid:
+        """Return the noise-free echo image of a cloud, (range_bins, beams), full scale 1.
+
+        Raises:
+            OceanGymError: The cloud is not one of this sonar's lidar.
+        """
+        grid = ray_grid(cloud, self.spec)
+        power = self._former.echo_power(grid.distance, grid.cosine, grid.strength)
+        lean = np.abs((grid.normal * self._up).sum(axis=-1))
+        lean += np.abs((grid.normal * self._port).sum(axis=-1))
+        near, far = footprint(grid.distance, grid.cosine, lean.astype(np.float32))
+        return self._former.noise_free(near, far, power)
+
+    def ping(self, cloud: PointCloud, index: int) -> SonarPing:
+        """Return the ping of a cloud.
+
+        Args:
+            cloud: Of the lidar.
+            index: Of the observation; with the seed it fixes every noise bit.
+        """
+        rng = generator(self._seed, f'sonar/{self.spec.direction}', index)
+        polar = self._former.ping(self.mean(cloud), rng)
+        return SonarPing(polar=polar, fan=self._projector.render(polar))
