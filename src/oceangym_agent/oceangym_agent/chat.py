@@ -8,6 +8,7 @@ from enum import Enum
 import hashlib
 from typing import Any, Protocol
 
+from oceangym_core.decisions import Decision
 from oceangym_core.errors import OceanGymError
 
 
@@ -103,7 +104,22 @@ class ChatReply:
     notes: tuple[str, ...] = ()
 
 
-class ModelUnavailable(OceanGymError):
+class NoReply(OceanGymError):
+    """A call without a reply, which ends an episode.
+
+    Attributes:
+        unusable: Answers within the call that were billed and could not be used; their texts say
+            why, and there is nothing else to them than what they took.
+        decision: Holds what was spent on the decision that could not be made; None for nothing.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.unusable: tuple[ChatReply, ...] = ()
+        self.decision: Decision | None = None
+
+
+class ModelUnavailable(NoReply):
     """The endpoint gave no usable answer within the deadline; the episode ends as ``error``.
 
     Attributes:
@@ -115,7 +131,7 @@ class ModelUnavailable(OceanGymError):
         self.retries = retries
 
 
-class BudgetExhausted(OceanGymError):
+class BudgetExhausted(NoReply):
     """A limit on cost, tokens, wall time or decisions is reached; the episode ends as ``budget``."""
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 import math
 from pathlib import Path
 import time
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_agent.chat import BudgetExhausted, ChatReply, ChatRequest, ModelUnavailable
+from oceangym_agent.chat import ChatReply, ChatRequest, ModelUnavailable, NoReply
 from oceangym_agent.find_reports import report_of
 from oceangym_agent.memory import CoverageMap, ImportantEntry, Kind, Memory, MemoryStep
 from oceangym_agent.mllm_parts import (
     description_of,
     model_parts,
     ModelParts,
+    NOT_DECIDED,
     NOT_UNDERSTOOD,
     recordable,
 )
@@ -80,7 +82,7 @@ class MllmAgent:
 
         Raises:
             ModelUnavailable: It gave no answer within the deadline.
-            BudgetExhausted: A limit of the episode is reached.
+            BudgetExhausted: A limit of the episode is reached. Both hold what was spent.
         """
         trace = DecisionTrace(index=observation.index, t=observation.stamp)
         started = self._clock()
@@ -88,8 +90,11 @@ class MllmAgent:
             self._check_budget()
             view = self._look(observation, status)
             trace.parsed = self._understand(view, trace, started + self._time_left())
-        except (ModelUnavailable, BudgetExhausted) as error:
+        except NoReply as error:
             trace.error = str(error)
+            trace.latency_s = self._clock() - started
+            if trace.paid:
+                error.decision = self._decision(trace, description=NOT_DECIDED)
             raise
         finally:
             trace.latency_s = self._clock() - started
@@ -138,8 +143,8 @@ class MllmAgent:
             call.reply = self._parts.model.complete(
                 request, deadline_s=max(deadline - self._clock(), 0.0)
             )
-        except (ModelUnavailable, BudgetExhausted) as error:
-            call.error = str(error)
+        except NoReply as error:
+            call.error, call.unusable = str(error), error.unusable
             # A call that the wall time allowed for the episode has cut off is no fault of the model.
             self._check_budget()
             raise
@@ -179,22 +184,32 @@ class MllmAgent:
 
     def _turn(self, observation: Observation, trace: DecisionTrace) -> Turn:
         """Return the decision with its finds, as records and messages can hold them."""
-        parsed, replies = trace.parsed, trace.replies
-        reports = () if parsed is None else tuple(report_of(f, observation) for f in parsed.finds)
-        decision = Decision(
-            index=observation.index,
-            action=Action.HOLD if parsed is None else parsed.action,
-            magnitude=None if parsed is None else parsed.magnitude,
-            description=NOT_UNDERSTOOD if parsed is None else description_of(parsed),
+        parsed = trace.parsed
+        if parsed is None:
+            return Turn(decision=self._decision(trace, description=NOT_UNDERSTOOD))
+        reports = tuple(report_of(find, observation) for find in parsed.finds)
+        decision = replace(
+            self._decision(trace, description=description_of(parsed)),
+            action=parsed.action,
+            magnitude=parsed.magnitude,
             finds=tuple(report.label for report in reports),
-            raw_reply=recordable(replies[-1].text) if replies else '',
-            invalid_replies=sum(c.reply is not None and c.error is not None for c in trace.calls),
-            tokens_in=sum(reply.tokens_in for reply in replies),
-            tokens_out=sum(reply.tokens_out for reply in replies),
-            cost=sum(reply.cost for reply in replies),
-            latency_s=trace.latency_s,
         )
         return Turn(decision=decision, reports=reports)
+
+    def _decision(self, trace: DecisionTrace, *, description: str) -> Decision:
+        """Return a decision to hold with everything that was spent on it."""
+        replies, paid = trace.replies, trace.paid
+        return Decision(
+            index=trace.index,
+            action=Action.HOLD,
+            description=description,
+            raw_reply=recordable(replies[-1].text) if replies else '',
+            invalid_replies=sum(c.reply is not None and c.error is not None for c in trace.calls),
+            tokens_in=sum(answer.tokens_in for answer in paid),
+            tokens_out=sum(answer.tokens_out for answer in paid),
+            cost=sum(answer.cost for answer in paid),
+            latency_s=trace.latency_s,
+        )
 
     def _remember(self, observation: Observation, turn: Turn, parsed: ParsedReply | None) -> None:
         pose, decision = observation.navigation.pose, turn.decision

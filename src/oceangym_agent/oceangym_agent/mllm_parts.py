@@ -31,6 +31,7 @@ from oceangym_core.tasks import config_folder, TaskRegistry
 # Of what messages, bags and records hold; the trace has the whole reply.
 RAW_REPLY_CHARACTERS = 20_000
 NOT_UNDERSTOOD = 'No reply was understood; the vehicle holds.'
+NOT_DECIDED = 'No decision was made; the episode ends.'
 
 
 @dataclass(frozen=True, kw_only=True)

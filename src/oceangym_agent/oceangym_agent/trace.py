@@ -43,12 +43,15 @@ class Call:
     """One call: what was asked, and the reply or why there is none.
 
     Attributes:
+        unusable: What was billed without being a reply, where none came in the end; their texts
+            say why.
         error: Of the call, or what was wrong with the reply.
     """
 
     purpose: Purpose
     request: ChatRequest
     reply: ChatReply | None = None
+    unusable: tuple[ChatReply, ...] = ()
     error: str | None = None
 
 
@@ -76,6 +79,11 @@ class DecisionTrace:
     def replies(self) -> tuple[ChatReply, ...]:
         """Every reply, those that were not understood included."""
         return tuple(call.reply for call in self.calls if call.reply is not None)
+
+    @property
+    def paid(self) -> tuple[ChatReply, ...]:
+        """Everything that was billed: the replies, and what was unusable where none came."""
+        return (*self.replies, *(answer for call in self.calls for answer in call.unusable))
 
 
 class TraceWriter:
@@ -137,6 +145,7 @@ class TraceWriter:
             'purpose': call.purpose.value,
             'messages': [self._message(m, index) for m in call.request.messages],
             'reply': None if call.reply is None else reply_entry(call.reply),
+            **({'unusable': [unusable_entry(a) for a in call.unusable]} if call.unusable else {}),
             'error': call.error,
         }
 
@@ -188,6 +197,16 @@ def reply_entry(reply: ChatReply) -> dict[str, Any]:
     }
 
 
+def unusable_entry(answer: ChatReply) -> dict[str, Any]:
+    """Return an answer that was billed and could not be used, as a line holds it."""
+    return {
+        'problem': answer.text,
+        'tokens_in': answer.tokens_in,
+        'tokens_out': answer.tokens_out,
+        'cost': answer.cost,
+    }
+
+
 def parsed_entry(parsed: ParsedReply | None) -> dict[str, Any] | None:
     """Return what was understood as a line holds it."""
     if parsed is None:
@@ -235,6 +254,15 @@ class TraceReply(_Entry):
     notes: tuple[str, ...] = ()
 
 
+class TraceUnusable(_Entry):
+    """An answer that was billed and could not be used; `problem` says why."""
+
+    problem: str = ''
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+
+
 class TraceImage(_Entry):
     """An image as sent: its `file` is relative to the run directory."""
 
@@ -265,6 +293,7 @@ class TraceCall(_Entry):
     purpose: str
     messages: tuple[TraceMessage, ...]
     reply: TraceReply | None = None
+    unusable: tuple[TraceUnusable, ...] = ()
     error: str | None = None
 
     @property

@@ -17,7 +17,12 @@ from oceangym_agent.agent import GoalView, StatusView, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
 from oceangym_agent.mllm import MllmAgent
-from oceangym_agent.mllm_parts import model_parts, NOT_UNDERSTOOD, RAW_REPLY_CHARACTERS
+from oceangym_agent.mllm_parts import (
+    model_parts,
+    NOT_DECIDED,
+    NOT_UNDERSTOOD,
+    RAW_REPLY_CHARACTERS,
+)
 from oceangym_agent.prompts import load_prompt
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
@@ -352,6 +357,57 @@ def test_budgets_end_the_episode_before_the_next_decision(tmp_path: Path) -> Non
         with pytest.raises(BudgetExhausted, match='1 tokens'):
             flight.decide(0)
         assert [call.reply is None for call in flight.trace[0].calls] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ('answers', 'options'),
+    [
+        # A look that was paid for before the act failed.
+        (['A mast.', Fault(kind=FaultKind.AUTH)], {'loop': 'perceive_act'}),
+        # Replies that were not understood, and the budget reached by them.
+        ([GARBAGE], {'max_tokens': 1}),
+    ],
+)
+def test_what_was_paid_for_no_decision_is_not_lost(
+    tmp_path: Path, answers: list[str | Fault], options: dict[str, Any]
+) -> None:
+    with dive(tmp_path, answers, **options) as flight:
+        with pytest.raises((ModelUnavailable, BudgetExhausted)) as caught:
+            flight.decide(0)
+        spent, budget = caught.value.decision, flight.agent._parts.budget
+    assert spent is not None and spent.index == 0
+    assert (spent.action, spent.description) == (Action.HOLD, NOT_DECIDED)
+    assert spent.tokens_in + spent.tokens_out == budget.tokens > 0
+    assert spent.cost == pytest.approx(budget.cost)
+    assert spent.invalid_replies == (answers == [GARBAGE])
+
+
+@pytest.mark.parametrize('before', [[], [GARBAGE]], ids=['at once', 'while asking again'])
+def test_answers_that_cannot_be_used_are_paid_and_traced(
+    tmp_path: Path, before: list[str | Fault]
+) -> None:
+    empty = Fault(kind=FaultKind.EMPTY)
+    with dive(tmp_path, [*before, empty], max_retries=1, decision_deadline=20.0) as flight:
+        if before:
+            # It answered a moment ago: the vehicle holds.
+            spent: Any = flight.decide(0).decision
+        else:
+            with pytest.raises(ModelUnavailable) as caught:
+                flight.decide(0)
+            spent = caught.value.decision
+        budget = flight.agent._parts.budget
+        unusable = flight.trace[0].calls[-1].unusable
+    assert spent.tokens_in + spent.tokens_out == budget.tokens
+    assert len(unusable) == 2 and all(answer.problem for answer in unusable)
+    heard = sum(answer.tokens_in + answer.tokens_out for answer in unusable)
+    assert 0 < heard <= budget.tokens and (heard == budget.tokens) is (not before)
+
+
+def test_nothing_is_kept_of_a_decision_that_cost_nothing(tmp_path: Path) -> None:
+    with dive(tmp_path, [Fault(kind=FaultKind.AUTH)]) as flight:
+        with pytest.raises(ModelUnavailable) as caught:
+            flight.decide(0)
+        assert caught.value.decision is None
 
 
 def test_wall_time_counts_from_the_episode_s_begin(tmp_path: Path) -> None:

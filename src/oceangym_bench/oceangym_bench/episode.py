@@ -19,7 +19,7 @@ from oceangym_agent.agent import (
     Turn,
 )
 from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
+from oceangym_agent.chat import BudgetExhausted, NoReply
 from oceangym_core.contract import Action
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
@@ -173,8 +173,10 @@ def _decide(
             StatusView(elapsed=status.elapsed, remaining=status.remaining),
             truth if agent.privileged else None,
         )
-    except BudgetExhausted as error:
-        manager.budget(ending_message(name, error))
-    except ModelUnavailable as error:
-        manager.error(ending_message(name, error))
+    except NoReply as error:
+        if error.decision is not None:
+            # What it cost belongs to the record, although nothing came of it.
+            manager.on_decision(error.decision)
+        end = manager.budget if isinstance(error, BudgetExhausted) else manager.error
+        end(ending_message(name, error))
     return None

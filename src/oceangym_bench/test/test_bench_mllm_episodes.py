@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from oceangym_agent.agents.replay import recorded_turns
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.testing.scripts import script
 from oceangym_agent.trace import read_trace, TraceStep
 from oceangym_bench.episode import run_episode
+from oceangym_core.contract import Action
 from oceangym_core.episode import Episode
 from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
@@ -139,7 +141,27 @@ def test_a_spent_budget_ends_the_episode_as_such(tmp_path: Path) -> None:
     assert first is not None
     limit = first.tokens_in + first.tokens_out
     _, score = fly(tmp_path, max_tokens=limit)
-    assert (score['ending'], score['decisions']) == ('budget', 1)
+    assert (score['ending'], score['decisions'], score['tokens']) == ('budget', 1, limit)
+
+
+@pytest.mark.parametrize('ending', ['error', 'budget'])
+def test_the_decision_that_ends_an_episode_is_paid_on_its_record(
+    tmp_path: Path, ending: str
+) -> None:
+    # The second decision looks, and does not get to act.
+    faults = {3: Fault(kind=FaultKind.AUTH)} if ending == 'error' else {}
+    limits: dict[str, Any] = {} if ending == 'error' else {'max_tokens': 1}
+    with ScriptedModelServer(script=script('patrol'), faults=faults) as server:
+        run, score = fly(tmp_path, base_url=server.url, loop='perceive_act', **limits)
+    episode, trace = whole(run, score)
+    assert score['ending'] == ending
+    paid = [c.reply.tokens_in + c.reply.tokens_out for s in trace for c in s.calls if c.reply]
+    assert len(paid) == (3 if ending == 'error' else 1)
+    assert score['tokens'] == sum(paid)
+    assert episode.last_decision is not None and episode.last_decision.tokens == paid[-1]
+    # Flown again, the vehicle does not carry out what was not decided.
+    turn = recorded_turns(episode)[episode.steps[-1].index]
+    assert turn.decision.action is Action.STOP
 
 
 def test_a_transferred_memory_is_told_and_named(tmp_path: Path) -> None:
@@ -175,7 +197,7 @@ def test_a_planted_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         preset.write_text(_keyed_preset(server.url))
         _, score = fly(tmp_path / 'runs', agent='mllm', model=str(preset))
     # It was used, and the server that repeated it ended the episode.
-    assert (score['ending'], score['decisions']) == ('error', 1)
+    assert score['ending'] == 'error'
     for path in tmp_path.rglob('*'):
         if path.is_file():
             assert key.encode() not in path.read_bytes(), path

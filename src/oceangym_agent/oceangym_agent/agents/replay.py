@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
@@ -42,8 +43,11 @@ def recorded_turns(episode: Episode) -> dict[int, Turn]:
         if step.decision is not None
     }
     if episode.last_decision is not None:
-        last = episode.steps[-1].index
-        turns[last] = _turn(last, episode.last_decision, episode.last_reports)
+        last, decision = episode.steps[-1].index, episode.last_decision
+        if episode.partial:
+            # It was not carried out: the episode was cut short before.
+            decision = replace(decision, action=Action.STOP, magnitude=None)
+        turns[last] = _turn(last, decision, episode.last_reports)
     return turns
 
 

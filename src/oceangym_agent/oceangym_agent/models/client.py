@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from oceangym_agent.chat import ChatReply, ChatRequest, ImagePart, ModelUnavailable
+from oceangym_agent.chat import ChatReply, ChatRequest, ImagePart, ModelUnavailable, NoReply
 from oceangym_agent.models.budget import Budget
 from oceangym_agent.models.exchange import Exchange, read_response
 from oceangym_agent.models.failures import AttemptTimeout, classify, Failure, Redactor
@@ -128,10 +128,22 @@ class OpenAIModel:
         """
         self._check_images(request)
         self._check_budget()
+        lost: list[Failure] = []
+        try:
+            return self._complete(request, lost, deadline_s=deadline_s)
+        except NoReply as error:
+            error.unusable = tuple(
+                self._priced(ChatReply(text=self._redact(f.message), model=''), f) for f in lost
+            )
+            raise
+
+    def _complete(
+        self, request: ChatRequest, lost: list[Failure], *, deadline_s: float
+    ) -> ChatReply:
+        """Ask until there is a reply; failures that were billed are added to `lost`."""
         started = self._clock()
         body = request_body(self._preset, request)
         retries = 0
-        lost: list[Failure] = []
         while True:
             left = deadline_s - (self._clock() - started)
             if self._closing.is_set():

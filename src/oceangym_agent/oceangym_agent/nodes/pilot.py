@@ -14,7 +14,7 @@ from rclpy.node import Node
 
 from oceangym_agent.agent import Agent, close_agent, ending_message, GoalView, Privilege, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_agent.chat import BudgetExhausted
+from oceangym_agent.chat import BudgetExhausted, NoReply
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import Action
@@ -131,6 +131,9 @@ class Pilot:
         try:
             turn = await self._think(observation)
         except OceanGymError as error:
+            if isinstance(error, NoReply) and error.decision is not None:
+                # What it cost belongs to the record, although nothing came of it.
+                client.publish_decision(error.decision, agent=self._name, stamp=observation.stamp)
             await self.give_up(error)
             return None
         if turn is None:
