@@ -110,6 +110,11 @@ def test_own_presets_come_before_shipped_ones_and_by_path(tmp_path: Path) -> Non
     assert load_preset('gemma-3').title != 'Mine'
     write(tmp_path / 'other.yml', own)
     assert {'other', 'gpt-4o'} <= set(preset_names([tmp_path]))
+    # Of two directories the later one counts, as for tasks, waters and prompts.
+    (tmp_path / 'later').mkdir()
+    write(tmp_path / 'later' / 'gemma-3.yaml', {**own, 'title': 'Later'})
+    assert load_preset('gemma-3', [tmp_path, tmp_path / 'later']).title == 'Later'
+    assert load_preset('gemma-3', [tmp_path / 'later', tmp_path]).title == 'Mine'
 
 
 def test_a_preset_cannot_be_changed() -> None:

@@ -71,7 +71,23 @@ def check_comparable(rows: Iterable[EpisodeRow]) -> tuple[EpisodeRow, ...]:
             owner, known = owners.setdefault(key, (row, digest))
             if known != digest:
                 raise _mixed(f'content hash of {name}', owner, known[:12], row, digest[:12])
+    _check_presets(checked)
     return checked
+
+
+def _check_presets(rows: Iterable[EpisodeRow]) -> None:
+    """Refuse two edits of one model's preset under one name."""
+    presets: dict[str, EpisodeRow] = {}
+    for row in rows:
+        if not row.preset:
+            continue
+        owner = presets.setdefault(row.model, row)
+        if owner.preset != row.preset:
+            raise OceanGymError(
+                f'a table cannot mix two presets called {row.model}: {owner.preset[:12]} '
+                f'({owner.source}) and {row.preset[:12]} ({row.source}). Give the edited preset '
+                'an id of its own, or make one table of each.'
+            )
 
 
 def _mixed(

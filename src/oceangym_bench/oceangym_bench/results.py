@@ -90,6 +90,7 @@ class EpisodeRow:
         profile, track, backend, frame, mode, nav: Under which conditions.
         version: Of the benchmark; '' where the record does not say.
         hashes: Name and digest of the benchmark's contents.
+        preset: Digest of the model's preset; '' without a model, and in older records.
         scores: By scorer; None where it could not score.
         reason: Why the first of them could not.
         ending: Why the episode ended.
@@ -133,6 +134,7 @@ class EpisodeRow:
     nav: str = ''
     version: str = ''
     hashes: Mapping[str, str] = field(default_factory=dict)
+    preset: str = ''
     reason: str = ''
     duration: float | None = None
     decisions: int = 0
@@ -295,6 +297,7 @@ def _run_row(directory: Path) -> EpisodeRow:
         nav=_nav(options, _part(run, 'profile')),
         version=str(benchmark.get('version', '')),
         hashes={k: str(v) for k, v in _part(benchmark, 'hashes').items() if v},
+        preset=str(_part(benchmark, 'model').get('preset_sha256', '')),
         scores=scores,
         reason=next((str(r) for r in reasons if r), str(score.get('message', ''))),
         ending=str(score.get('ending', Ending.INTERRUPTED.value)),

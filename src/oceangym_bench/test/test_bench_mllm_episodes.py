@@ -17,10 +17,12 @@ from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.testing.scripts import script
 from oceangym_agent.trace import read_trace, TraceStep
 from oceangym_bench.episode import run_episode
+from oceangym_bench.results import read_run
 from oceangym_core.contract import Action
 from oceangym_core.episode import Episode
 from oceangym_core.episode_setup import prepare_episode
 from oceangym_core.errors import OceanGymError
+from oceangym_core.model_identity import model_entry
 from oceangym_core.options import RunOptions
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore
@@ -86,6 +88,9 @@ def test_an_episode_without_faults(tmp_path: Path) -> None:
         c.reply.tokens_in + c.reply.tokens_out for s in trace for c in s.calls if c.reply
     )
     assert (score['benchmark']['version'], score['benchmark']['track']) == ('1.0.0', 'V')
+    model = score['benchmark']['model']
+    assert model == episode.info.benchmark['model'] == model_entry(RunOptions(agent='scripted'))
+    assert read_run(run).preset == model['preset_sha256'] != ''
     for decision, step in zip(episode.decisions, trace):
         assert step.parsed is not None
         assert decision.action.value == step.parsed['action']

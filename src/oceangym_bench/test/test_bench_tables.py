@@ -201,6 +201,16 @@ def test_content_that_differs_is_not_mixed(name: str) -> None:
     assert 'aaaa' in str(caught.value) and 'bbbb' in str(caught.value)
 
 
+def test_two_edits_of_one_preset_are_not_mixed() -> None:
+    one, two = row(1, 0, preset='a' * 64), row(1, 1, preset='b' * 64)
+    with pytest.raises(OceanGymError, match='two presets called alpha') as caught:
+        check_comparable([one, two])
+    for text in ('aaaa', 'bbbb', one.source, two.source):
+        assert text in str(caught.value)
+    # Each model has its own, and older records do not say.
+    check_comparable([one, row(1, 1, model='beta', preset='b' * 64), row(1, 2), one])
+
+
 def test_each_layout_task_water_and_prompt_has_a_hash_of_its_own() -> None:
     def prompt(name: str) -> System:
         return System(model='alpha', settings=(('prompt', name),))

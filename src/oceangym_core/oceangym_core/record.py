@@ -18,6 +18,7 @@ from oceangym_core.episode import Ending, Episode, RunInfo
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
+from oceangym_core.model_identity import model_entry
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
 from oceangym_core.provenance import (
@@ -104,6 +105,10 @@ def make_run_info(
     lower, upper = world.bounds.lower, world.bounds.upper
     if task.bounds is not None:
         lower, upper = task.bounds.min, task.bounds.max
+    benchmark = benchmark_entry(options, task=task, world=world, water=water)
+    model = model_entry(options)
+    if model:
+        benchmark['model'] = model
     return RunInfo(
         run_id=run_id,
         options=options.as_dict(),
@@ -131,7 +136,7 @@ def make_run_info(
         t_max=float(task.t_max if options.t_max is None else options.t_max),
         t_interval=float(task.t_interval if options.t_interval is None else options.t_interval),
         has_truth=has_truth,
-        benchmark=benchmark_entry(options, task=task, world=world, water=water),
+        benchmark=benchmark,
         experience=experience_sources(options),
         versions=package_versions(),
         git=git_state(assets_root()),

@@ -152,7 +152,8 @@ def checked_url(value: str) -> str:
 
 
 def _directories(config_dirs: Sequence[Path]) -> tuple[Path, ...]:
-    return (*(Path(d) for d in config_dirs), config_path('agents'))
+    """Return where presets lie, the directory that counts first."""
+    return (*(Path(d) for d in reversed(config_dirs)), config_path('agents'))
 
 
 def preset_names(config_dirs: Sequence[Path] = ()) -> tuple[str, ...]:
@@ -171,7 +172,8 @@ def load_preset(name: str, config_dirs: Sequence[Path] = ()) -> ModelPreset:
 
     Args:
         name: A name of `preset_names`, or a path that ends in ``.yaml`` or ``.yml``.
-        config_dirs: Directories that are looked in before the shipped ``config/agents/``.
+        config_dirs: Directories of presets, looked in before the shipped ``config/agents/``; later
+            ones count before earlier ones.
 
     Raises:
         OceanGymError: There is no such preset, or its file is not valid.
