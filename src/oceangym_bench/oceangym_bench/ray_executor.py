@@ -97,7 +97,8 @@ class RayExecutor:
     def _connect(self) -> None:
         try:
             self._ray.init(
-                address=self._address or None,
+                # Without an address Ray would join whatever was last started here, dead or alive.
+                address=self._address or 'local',
                 include_dashboard=None if self._address else False,
                 log_to_driver=False,
                 logging_level='ERROR',
