@@ -163,6 +163,8 @@ def verify_verb(words: Sequence[str]) -> int:
 
 
 def _runs_in(path: Path) -> list[Path]:
+    if not path.exists():
+        raise OceanGymError(f'{path} does not exist; give a run directory or a directory of runs')
     if (path / RUN_FILE).is_file():
         return [path]
     for pattern in (f'runs/*/{RUN_FILE}', f'*/{RUN_FILE}'):

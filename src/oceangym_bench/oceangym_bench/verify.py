@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 
 from oceangym_agent.agents.replay import ReplayAgent
+from oceangym_agent.trace import TRACE_FILE
+from oceangym_bench.differences import first_difference, short
 from oceangym_bench.episode import run_episode
 from oceangym_bench.hangar import Hangar
+from oceangym_bench.trace_check import has_trace, report_difference
 from oceangym_core.benchmark_version import benchmark_entry, BENCHMARK_VERSION
 from oceangym_core.episode import Ending, Episode, Step
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import RunOptions
+from oceangym_core.options import MODEL_AGENTS, RunOptions
 from oceangym_core.record import SCORE_FILE
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore
@@ -32,8 +35,6 @@ from oceangym_core.text_files import read_json
 
 # Farther than this from where the recorded commands lead, a position was not flown [m].
 TOLERANCE_M = 0.01
-# Of scores: below any difference that matters, above those between machines.
-SCORE_TOLERANCE = 1e-6
 # Rows and contacts may lie on either side of a tick of the monitor [s].
 CONTACT_TOLERANCE_S = 0.1
 # Pixels and cells may differ by a few between processors, where an edge meets a pixel's corner.
@@ -103,10 +104,22 @@ def verify_run(run: Path, hangar: Hangar, *, render: bool = True) -> Verdict:
         OceanGymError: The directory holds no record that can be read.
     """
     episode = load_episode(run)
-    findings = [_check_record(episode), _check_score(run)]
-    if all(finding.outcome is Outcome.PASSED for finding in findings):
+    findings = [_check_record(episode), _check_score(run), *_check_trace(episode, run)]
+    if not any(finding.outcome is Outcome.FAILED for finding in findings):
         findings += _check_origin(episode, run, hangar, render)
     return Verdict(run=run, findings=tuple(findings))
+
+
+def _check_trace(episode: Episode, run: Path) -> list[Finding]:
+    """Compare the reports with what a model said; nothing to say of agents without one."""
+    if has_trace(run):
+        try:
+            return [_finding('reports', report_difference(episode, run), 'as in the trace')]
+        except OceanGymError as error:
+            return [_finding('reports', str(error))]
+    if episode.info.options.get('agent') in MODEL_AGENTS:
+        return [_skipped('reports', f'the run holds no {TRACE_FILE}')]
+    return []
 
 
 def _check_record(episode: Episode) -> Finding:
@@ -147,35 +160,6 @@ def _comparable(score: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(path, dict):
         content['path'] = {k: v for k, v in path.items() if k != 'over_oracle'}
     return content
-
-
-def first_difference(claimed: Any, found: Any, where: str = '') -> str:
-    """Return the first place where plain data differ, as ``key = claimed, but it is found``."""
-    if isinstance(claimed, dict) and isinstance(found, dict):
-        for key in [*found, *(k for k in claimed if k not in found)]:
-            place = f'{where}.{key}' if where else str(key)
-            text = first_difference(claimed.get(key), found.get(key), place)
-            if text:
-                return text
-        return ''
-    if isinstance(claimed, list) and isinstance(found, list) and len(claimed) == len(found):
-        texts = (
-            first_difference(a, b, f'{where}[{i}]') for i, (a, b) in enumerate(zip(claimed, found))
-        )
-        return next((text for text in texts if text), '')
-    same = claimed == found and isinstance(claimed, bool) == isinstance(found, bool)
-    if _is_number(claimed) and _is_number(found):
-        same = math.isclose(claimed, found, rel_tol=SCORE_TOLERANCE, abs_tol=SCORE_TOLERANCE)
-    return '' if same else f'{where} = {_short(claimed)}, but it is {_short(found)}'
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f'{text[:77]}...'
 
 
 def _check_origin(episode: Episode, run: Path, hangar: Hangar, render: bool) -> list[Finding]:
@@ -255,7 +239,7 @@ def _check_setup(episode: Episode, setup: EpisodeSetup) -> Finding:
     for name, (recorded, ours) in expected.items():
         if recorded != ours:
             return _finding(
-                'setup', f'{name} is {_short(recorded)}, but its options give {_short(ours)}'
+                'setup', f'{name} is {short(recorded)}, but its options give {short(ours)}'
             )
     gap = _gap(info.start.pose.position, setup.start.pose.position)
     if gap > TOLERANCE_M:

@@ -13,9 +13,10 @@ import yaml
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_bench.cli import main
+from oceangym_bench.differences import first_difference
 from oceangym_bench.episode import run_episode
 from oceangym_bench.hangar import Hangar
-from oceangym_bench.verify import Finding, first_difference, Outcome, Verdict, verify_run
+from oceangym_bench.verify import Finding, Outcome, Verdict, verify_run
 from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision
 from oceangym_core.observation import Observation, StepTruth
@@ -114,6 +115,15 @@ def test_a_true_run_is_accepted(flown: Path, capsys: pytest.CaptureFixture[str])
     for check in ('record', 'score', 'benchmark', 'setup', 'trajectory', 'odometry', 'sightings'):
         assert f'{check}: passed' in captured.out
     assert '1 accepted, 0 rejected' in captured.err
+
+
+def test_what_is_not_there_is_said_not_to_exist(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['verify', str(tmp_path / 'nope')]) == 1
+    assert f'{tmp_path / "nope"} does not exist' in capsys.readouterr().err
+    assert main(['verify', str(tmp_path)]) == 1
+    assert 'is no run directory' in capsys.readouterr().err
 
 
 def test_a_moved_waypoint_is_rejected(
