@@ -191,6 +191,9 @@ class BenchmarkFile(Schema):
                 if 'random' in self.starts
                 else 'start_seeds is for the start random, which starts does not hold'
             )
+        for folder in self.config:
+            if ':' in folder:
+                raise ValueError(f'config holds {folder!r}; list several directories one by one')
         for model in self.base_urls:
             if model not in self.models:
                 raise ValueError(f'base_urls names {model!r}, which is not one of the models')

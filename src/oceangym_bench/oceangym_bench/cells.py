@@ -391,5 +391,10 @@ def changed_settings(
 
 def at_directory(cell: Cell, runs: Path) -> Cell:
     """Return the cell with the places of its results and of its sources filled in."""
+    if cell.sources and ':' in str(runs):
+        raise OceanGymError(
+            f'{runs} has a colon in its name, and colons separate the runs whose memory is handed '
+            'on; give another results_dir'
+        )
     sources = ':'.join(str(runs / source) for source in cell.sources)
     return replace(cell, options=replace(cell.options, results_dir=str(runs), memory_from=sources))

@@ -178,6 +178,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         'needs 3 other starts, and the file has 2',
     ),
     'negative': ({'repeats': 0}, 'greater than or equal to 1'),
+    'duration twice': ({'durations': [60, 60]}, '.yaml: durations holds 60.0 twice'),
+    'colon': ({'config': ['a:b']}, 'list several directories one by one'),
     'short': ({'durations': [10]}, 't_interval 30 s exceeds t_max 10 s'),
     'text for a number': ({'frame_seed': 'seven'}, 'frame_seed'),
     'url of nobody': ({'base_urls': {'gpt-4o': 'http://x'}}, 'not one of the models'),

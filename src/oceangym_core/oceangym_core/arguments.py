@@ -214,5 +214,9 @@ ARGUMENTS: tuple[Argument, ...] = (
     _integer('max_tokens', '', 'Budget of tokens in and out.', '', 1, 10**12),
     _number('max_wall', '', 'Budget of wall time.', 's', 0.01, 1e7),
     _integer('max_decisions', '', 'Budget of decisions.', '', 1, 10**6),
-    _text('config', '', 'Further configuration directories, separated by colons.'),
+    _text(
+        'config',
+        '',
+        'Further configuration directories, separated by colons; later ones count first.',
+    ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from oceangym_core.frames import FrameShift, shift_for
 from oceangym_core.options import RunOptions
@@ -52,7 +51,7 @@ def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
     Raises:
         OceanGymError: A name is unknown, a file is wrong, or the start is not free.
     """
-    extra = config_dirs(options)
+    extra = options.config_dirs
     task = TaskRegistry.load(extra).get(options.task)
     profile = load_profile(options.profile, extra)
     targets = resolve_targets(task, world)
@@ -84,8 +83,3 @@ def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
         t_interval=options.t_interval or task.t_interval,
         navigation=profile.nav if options.nav == 'auto' else options.nav,
     )
-
-
-def config_dirs(options: RunOptions) -> tuple[Path, ...]:
-    """Return the user's own configuration directories of a run."""
-    return tuple(Path(part).expanduser() for part in options.config.split(':') if part)

@@ -40,6 +40,9 @@ _MODEL_ARGUMENTS = _NAMES[_NAMES.index('model') : _NAMES.index('max_decisions') 
 # These not even as part of recorded options.
 _NEVER_WITHOUT_MODEL = ('model', 'base_url', 'memory_from')
 
+# Arguments that another one must be set for, else they would be silently without effect.
+_ONLY_WITH = {'frame_seed': ('frame', 'shifted'), 'rtf': ('mode', 'realtime')}
+
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
 _YAML = ('.yaml', '.yml')
@@ -159,12 +162,12 @@ class RunOptions:
     @property
     def memory_sources(self) -> tuple[Path, ...]:
         """Where experience comes from."""
-        return tuple(Path(part).expanduser() for part in self.memory_from.split(':') if part)
+        return _paths('memory_from', self.memory_from)
 
     @property
     def config_dirs(self) -> tuple[Path, ...]:
-        """Further configuration directories."""
-        return tuple(Path(part).expanduser() for part in self.config.split(':') if part)
+        """Further configuration directories; what a later one holds replaces its namesake."""
+        return _paths('config', self.config)
 
     @property
     def resolved_sensors(self) -> str:
@@ -206,6 +209,24 @@ class RunOptions:
             for name, value in self.as_dict().items()
             if value != defaults[name]
         ]
+
+
+def _paths(name: str, text: str) -> tuple[Path, ...]:
+    """Return the paths of an argument that takes several."""
+    if ':' in text and _exists(text):
+        raise OceanGymError(
+            f'{name}:={text} is one path with a colon in its name, and colons separate paths. '
+            'Rename it, or give a symbolic link to it.'
+        )
+    return tuple(Path(part).expanduser() for part in text.split(':') if part)
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except (OSError, RuntimeError):
+        # Too long for a name, or the home of nobody.
+        return False
 
 
 def _needs_model(name: str, agent: str) -> OceanGymError:
@@ -327,6 +348,12 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
             raise OceanGymError(f'argument {name}:= has no value; {remedy}')
         given[name] = _read(argument, text)
     options = RunOptions(**given)
+    for name, (other, value) in _ONLY_WITH.items():
+        if name in given and getattr(options, other) != value:
+            raise OceanGymError(
+                f'{name}:= is for {other}:={value}; {other} is {getattr(options, other)}. '
+                f'Leave {name}:= out, or give {other}:={value}.'
+            )
     if options.agent not in MODEL_AGENTS:
         # Ignored, a limit or an aid would be taken to be in force.
         for name in given:

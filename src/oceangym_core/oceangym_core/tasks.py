@@ -263,7 +263,9 @@ class TaskRegistry:
 def config_folder(directory: Path, kind: str) -> Path:
     """Return the folder of one kind of file in a configuration directory, or the directory itself."""
     if not directory.is_dir():
-        raise OceanGymError(f'configuration directory {directory} does not exist')
+        raise OceanGymError(
+            f"configuration directory {directory} does not exist (':' separates directories)"
+        )
     return directory / kind if (directory / kind).is_dir() else directory
 
 

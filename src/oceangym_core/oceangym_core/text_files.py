@@ -180,13 +180,16 @@ def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> O
     # A misspelt key also shows as a missing one: the misspelling is what the person must see.
     problem = next((p for p in problems if p['type'] == 'extra_forbidden'), problems[0])
     location = problem['loc']
-    key = '.'.join(str(part) for part in location) or 'the file'
+    key = '.'.join(str(part) for part in location)
     if problem['type'] == 'extra_forbidden':
         allowed = _fields_at(schema, location[:-1])
         return OceanGymError(f'{path}: {unknown_name("key", str(location[-1])[:80], allowed)}')
     if problem['type'] == 'missing':
         return OceanGymError(f'{path}: key {key!r} is missing')
     message = problem['msg'].removeprefix('Value error, ')
+    if not key:
+        # About several keys at once; the message names them.
+        return OceanGymError(f'{path}: {message}')
     shown = '' if isinstance(problem['input'], dict) else f' is {_short(problem["input"])}'
     return OceanGymError(f'{path}: {key[:200]}{shown}: {message}')
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import fields
+from pathlib import Path
+import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
+from oceangym_core.assets import config_path
+from oceangym_core.benchmark_version import prompt_folder
 from oceangym_core.errors import OceanGymError
 from oceangym_core.option_help import choices_of, help_lines, option_table
 from oceangym_core.options import (
@@ -16,6 +20,8 @@ from oceangym_core.options import (
     parse_ros_arguments,
     RunOptions,
 )
+from oceangym_core.tasks import TaskRegistry
+from oceangym_core.waters import load_water
 
 
 def test_defaults_are_those_of_the_readme() -> None:
@@ -120,6 +126,8 @@ def test_every_argument_survives_a_round_trip() -> None:
         ('max_cost:=0', 'out of range'),
         ('max_tokens:=1.5', 'whole number'),
         ('detector:=yes', 'true'),
+        ('frame_seed:=4', 'frame_seed:= is for frame:=shifted; frame is map'),
+        ('rtf:=2', 'give mode:=realtime'),
     ],
 )
 def test_a_wrong_word_is_refused_with_its_remedy(word: str, part: str) -> None:
@@ -168,6 +176,44 @@ def test_what_is_not_given_survives_as_a_node_parameter() -> None:
         parameters = {a.name: a.to_parameter(values[a.name]) for a in ARGUMENTS}
         assert None not in parameters.values()
         assert {a.name: a.of_parameter(parameters[a.name]) for a in ARGUMENTS} == values
+
+
+def test_what_a_record_holds_of_frame_and_speed_is_read_whatever_they_mean() -> None:
+    # Only what a person gives in vain is refused: benchmark files give every run a frame seed.
+    old = RunOptions(frame='map', frame_seed=4, rtf=2.0).as_dict()
+    assert RunOptions.from_dict(old).as_dict() == old
+
+
+def test_a_path_with_a_colon_is_refused_where_colons_separate(tmp_path: Path) -> None:
+    odd = tmp_path / 'dive:1'
+    odd.mkdir()
+    for name in ('config', 'memory_from'):
+        options = RunOptions(agent='scripted', **{name: str(odd)})
+        with pytest.raises(OceanGymError, match=f'{name}:=.* a colon in its name'):
+            _ = (options.config_dirs, options.memory_sources)
+    pair = RunOptions(config=f'{tmp_path}:{tmp_path}')
+    assert pair.config_dirs == (tmp_path, tmp_path)
+
+
+def test_later_configuration_directories_count_before_earlier_ones(tmp_path: Path) -> None:
+    """One rule for every kind of file; presets and prompts are looked up by their packages."""
+    water = config_path('waters', 'shallow.yaml').read_text(encoding='utf-8')
+    task = config_path('tasks', 'dock.yaml').read_text(encoding='utf-8')
+    for name in ('one', 'two'):
+        for kind in ('waters', 'tasks', 'prompts/terse'):
+            (tmp_path / name / kind).mkdir(parents=True)
+        (tmp_path / name / 'waters' / 'shallow.yaml').write_text(
+            re.sub('^title:.*', f'title: {name}', water, flags=re.MULTILINE)
+        )
+        (tmp_path / name / 'prompts' / 'terse' / 'prompt.yaml').write_text('version: 1.0.0')
+        text = re.sub('^title:.*', f'title: {name}', task, flags=re.MULTILINE)
+        text = re.sub('^reference_image:.*', '', text, flags=re.MULTILINE)
+        (tmp_path / name / 'tasks' / 'dock.yaml').write_text(text)
+    for first, last in (('one', 'two'), ('two', 'one')):
+        folders = RunOptions(config=f'{tmp_path / first}:{tmp_path / last}').config_dirs
+        assert load_water('shallow', folders).title == last
+        assert TaskRegistry.load(folders).get('dock').title == last
+        assert prompt_folder('terse', folders) == tmp_path / last / 'prompts' / 'terse'
 
 
 def test_a_word_given_twice_is_refused() -> None:
