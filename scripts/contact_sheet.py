@@ -2,7 +2,8 @@
 """Render every kind of target as the vehicle meets it, in several waters: RGB and sonar.
 
 A sheet per water: each target from 5 m and 10 m off its surface and from where its longest side
-spans 40 pixels (from 25 m where that is farther). One more sheet shows all six directions.
+spans 40 pixels (from 25 m where that is farther), and those over 5 m from 30 m. One more sheet
+shows all six directions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TILE = 224
 CAPTION = 20
 SPAN_PIXELS = 40
 CROP = 120
-NEAR, MIDDLE = 5.0, 10.0
+NEAR, MIDDLE, FAR = 5.0, 10.0, 30.0
 WATERS = ('shallow', 'deep', 'coastal_summer')
 BEARINGS = 16
 # Heights to look from besides the plain one, and from which distance on [m].
@@ -265,6 +266,10 @@ def row(photographer: Photographer, subject: Subject, water: str) -> Image.Image
     small = small[edge : size - edge, edge : size - edge]
     tiles.append(tile(small, f'{SPAN_PIXELS} px long, from {place:.0f} m, enlarged'))
     tiles.append(tile(photographer.image(pose, water), f'{place:.0f} m off'))
+    if subject.length > NEAR:
+        pose = photographer.pose(subject, FAR)
+        tiles.append(tile(photographer.image(pose, water), f'{FAR:g} m off'))
+        tiles.append(tile(photographer.fan(pose), 'sonar, same place'))
     return beside(tiles)
 
 
