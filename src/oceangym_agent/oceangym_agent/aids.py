@@ -14,6 +14,7 @@ from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contac
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.lawn_mower import next_leg
 from oceangym_agent.memory.window import command_text, vector_text
+from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_agent.sonar_text import bearing_text
 from oceangym_agent.steering import steer
 from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
@@ -43,10 +44,9 @@ class Suggestion:
     magnitude: float
     reason: str
 
-    @property
-    def text(self) -> str:
-        """The suggestion in words."""
-        return f'{command_text(self.action, self.magnitude)}: {self.reason}'
+    def in_words(self, style: ReplyStyle = ReplyStyle.JSON) -> str:
+        """Return the suggestion, its command as the style words it."""
+        return f'{command_text(self.action, self.magnitude, style)}: {self.reason}'
 
 
 def sonar_place(pose: Pose, direction: str, distance: float, azimuth: float) -> Array:

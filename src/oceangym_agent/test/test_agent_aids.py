@@ -11,6 +11,7 @@ import pytest
 from oceangym_agent.aids import detector_text, sonar_place, suggest
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.window import vector_text
+from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.contract import Action, sonar_orientation
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
@@ -88,7 +89,9 @@ def test_paint_is_noted_water_and_the_surface_are_not() -> None:
 def test_near_the_bottom_it_climbs_first(altitude: float, climb: float) -> None:
     found = suggest(observation(altitude=altitude), fresh(), **LIMITS)
     assert (found.action, found.magnitude) == (Action.UP, pytest.approx(climb))
-    assert 'above the bottom' in found.text
+    assert 'above the bottom' in found.in_words()
+    assert found.in_words().startswith('up ')
+    assert found.in_words(ReplyStyle.MARKERS).startswith('ascend ')
 
 
 def test_an_obstacle_ahead_comes_before_everything() -> None:
@@ -121,7 +124,7 @@ def test_a_leg_is_one_maneuver_towards_unseen_water() -> None:
     found = suggest(observation(), coverage, **LIMITS)
     assert found.action in (Action.ROTATE_LEFT, Action.ROTATE_RIGHT, Action.FORWARD)
     unit = 'm' if found.action is Action.FORWARD else 'deg'
-    assert found.text.startswith(f'{found.action.value} {found.magnitude:g} {unit}: ')
+    assert found.in_words().startswith(f'{found.action.value} {found.magnitude:g} {unit}: ')
     assert 0 < found.magnitude <= 180.0
     coverage.seen[:] = True
-    assert suggest(observation(), coverage, **LIMITS).text == 'hold: the whole area was seen'
+    assert suggest(observation(), coverage, **LIMITS).in_words() == 'hold: the whole area was seen'

@@ -600,7 +600,7 @@ def test_measured_moves(action: Action, moved: tuple[float, float, float], yaw_d
     assert not outcome.saturated
     assert Outcome.measured(action, None, before, after).requested == 20.0
     assert Outcome.measured(action, None, before, after).saturated
-    assert 'less than asked for' in Outcome.measured(action, None, before, after).text
+    assert 'less than asked for' in Outcome.measured(action, None, before, after).in_words()
 
 
 @pytest.mark.parametrize('turn_deg', [45.0, 90.0, 179.0, 270.0, 360.0])
@@ -628,10 +628,50 @@ def test_nobody_is_told_to_compare_with_an_image_that_is_not_shown(name: str) ->
 
 def test_outcomes_in_words() -> None:
     cut = Outcome.measured(Action.FORWARD, 50.0, Pose(), Pose((20.7, 0.0, 0.0)))
-    assert cut.text == ('forward 50 m was commanded, 20.7 m were made, less than asked for')
+    assert cut.in_words() == ('forward 50 m was commanded, 20.7 m were made, less than asked for')
     held = Outcome.measured(Action.HOLD, None, Pose(), Pose())
-    assert held.text == 'hold: the vehicle kept its place'
+    assert held.in_words() == 'hold: the vehicle kept its place'
     assert not held.saturated
+
+
+@pytest.mark.parametrize('name', PROMPTS)
+def test_each_style_is_told_of_commands_in_its_own_words(name: str) -> None:
+    view = step_view()
+    for index, action in enumerate((Action.ROTATE_LEFT, Action.DOWN, Action.HOLD), start=10):
+        view.memory.remember(
+            MemoryStep(
+                index=index,
+                time=30.0 * index,
+                description='sand',
+                action=action,
+                magnitude=None if action is Action.HOLD else 15.0,
+                position=(1.0, 2.0, -40.0),
+                heading_deg=10.0,
+            )
+        )
+    turned = Outcome(action=Action.ROTATE_RIGHT, requested=30, applied=30, saturated=False)
+    # High above the bottom: the planner descends.
+    high = replace(view.observation.navigation, altitude=60.0)
+    view = replace(view, outcome=turned, observation=replace(view.observation, navigation=high))
+    told = {
+        style: text_of(builder(name, style=style, planner=True).single(view), Role.USER)
+        for style in STYLES
+    }
+    words = {
+        ReplyStyle.MARKERS: (
+            'rotate right 30 deg',
+            'rotate left 15 deg',
+            'descend 15 m',
+            'ascend',
+        ),
+        ReplyStyle.JSON: ('rotate_right 30 deg', 'rotate_left 15 deg', 'down 15 m', 'up 5 m'),
+    }
+    for style, other in ((ReplyStyle.JSON, ReplyStyle.MARKERS), tuple(words)):
+        for word in words[style]:
+            assert word in told[style]
+        for word in words[other]:
+            assert word not in told[style]
+        assert '-> hold' in told[style]
 
 
 def test_every_shipped_prompt_renders_with_everything_and_nothing() -> None:

@@ -9,6 +9,7 @@ from enum import Enum
 
 from oceangym_agent.memory.experience import Experience
 from oceangym_agent.memory.tokens import cut_text, cut_to_tokens, estimate_tokens, one_line
+from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.contract import Action, ROTATIONS, TRANSLATIONS
 from oceangym_core.errors import OceanGymError
 
@@ -77,12 +78,15 @@ def vector_text(vector: Sequence[float]) -> str:
     return '[' + ', '.join(f'{round(v, 1) + 0.0:.1f}' for v in vector) + ']'
 
 
-def command_text(action: Action, magnitude: float | None) -> str:
-    """Return a command with its magnitude and unit, e.g. ``forward 20 m``."""
+def command_text(
+    action: Action, magnitude: float | None, style: ReplyStyle = ReplyStyle.JSON
+) -> str:
+    """Return a command as a reply of the style gives it, e.g. ``forward 20 m``."""
+    word = style.word(action)
     if magnitude is None or action not in TRANSLATIONS | ROTATIONS:
-        return str(action.value)
+        return word
     unit = 'deg' if action in ROTATIONS else 'm'
-    return f'{action.value} {round(magnitude, 1):g} {unit}'
+    return f'{word} {round(magnitude, 1):g} {unit}'
 
 
 class Memory:
@@ -128,8 +132,8 @@ class Memory:
                 if entry.kind is Kind.SPECIAL:
                     known.add(key)
 
-    def render(self, budget_tokens: int) -> str:
-        """Return the memory as text of at most so many tokens.
+    def render(self, budget_tokens: int, style: ReplyStyle = ReplyStyle.JSON) -> str:
+        """Return the memory as text of at most so many tokens, commands as the style words them.
 
         The newest entries are kept, and each part says how many it leaves out. Finds come before
         experience, and experience before the last steps, when the budget is shared out.
@@ -142,7 +146,7 @@ class Memory:
             ),
             'steps': _Part(
                 'Last steps of this dive, oldest first:',
-                [_step_line(step) for step in self._steps],
+                [_step_line(step, style) for step in self._steps],
                 forgotten=self._forgotten,
             ),
         }
@@ -160,12 +164,12 @@ class Memory:
         )
 
 
-def _step_line(step: MemoryStep) -> str:
+def _step_line(step: MemoryStep, style: ReplyStyle) -> str:
     said = cut_text(one_line(step.description), ENTRY_CHARACTERS) or 'nothing noted'
     return (
         f'- #{step.index} at {step.time:.0f} s, {vector_text(step.position)}, '
         f'heading {round(step.heading_deg) + 0:d} deg: {said} -> '
-        f'{command_text(step.action, step.magnitude)}'
+        f'{command_text(step.action, step.magnitude, style)}'
     )
 
 

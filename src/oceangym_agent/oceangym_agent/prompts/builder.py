@@ -11,29 +11,27 @@ from typing import Any
 import cv2
 import numpy as np
 
-from oceangym_agent.agent import GoalView, StatusView
+from oceangym_agent.agent import GoalView
 from oceangym_agent.aids import detector_text, suggest
 from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Part, Role, TextPart
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.coverage_image import draw_coverage
 from oceangym_agent.memory.tokens import cut_text
-from oceangym_agent.memory.window import Memory
 from oceangym_agent.models.images import encode
 from oceangym_agent.prompts.pictures import draw_fan, Image, sheet
 from oceangym_agent.prompts.prompt_files import PromptSet
+from oceangym_agent.prompts.rehearsal import rehearsal_views
 from oceangym_agent.prompts.state import goal_context, reach_m, state_context
 from oceangym_agent.prompts.step_view import (
     CoverageInput,
-    Outcome,
     PromptSettings,
     SonarInput,
     StepView,
 )
 from oceangym_agent.sonar_text import describe_sonars
-from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
-from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState, Observation
+from oceangym_core.observation import Observation
 
 # Of a reply that could not be understood, as it is shown to the model again.
 REPLY_CHARACTERS = 2000
@@ -150,8 +148,8 @@ class PromptBuilder:
             'goal': self._goal,
             'reference': '',
             'state': state_context(view.index, observation.navigation, view.status, self.goal),
-            'outcome': '' if view.outcome is None else _plain(view.outcome.text),
-            'memory': _plain(view.memory.render(settings.memory_tokens)),
+            'outcome': '' if view.outcome is None else view.outcome.in_words(settings.style),
+            'memory': _plain(view.memory.render(settings.memory_tokens, settings.style)),
             'views': [],
             'fans': [],
             'earlier_views': [],
@@ -194,7 +192,7 @@ class PromptBuilder:
                 z_min=self.goal.z_min,
                 z_max=self.goal.z_max,
                 reach=reach_m(self.goal),
-            ).text
+            ).in_words(settings.style)
 
     def _add_views(
         self, context: dict[str, Any], images: dict[str, _Picture], view: StepView
@@ -351,35 +349,7 @@ class PromptBuilder:
 
     def _rehearse(self) -> None:
         """Render every template once, so that a mistake shows before the first call is paid."""
-        bounds = np.asarray(self.goal.bounds)
-        x, y = (float(v) for v in bounds.mean(axis=0))
-        z = min(self.goal.z_min / 2 + self.goal.z_max / 2, -1.0)
-        navigation = NavigationState(
-            stamp=0.0,
-            pose=Pose((x, y, z)),
-            linear_velocity=(0.0, 0.0, 0.0),
-            angular_velocity=(0.0, 0.0, 0.0),
-            position_sigma=(0.0, 0.0, 0.0),
-            depth=-z,
-            altitude=math.inf,
-            battery=1.0,
-        )
-        cameras = {d: np.zeros((32, 32, 3), np.uint8) for d in DIRECTIONS}
-        coverage = CoverageMap(self.goal.bounds) if self.settings.needs_coverage else None
-        for index, outcome in (
-            (0, None),
-            (1, Outcome(action=Action.FORWARD, requested=20.0, applied=20.0, saturated=False)),
-        ):
-            view = StepView(
-                index=index,
-                observation=Observation(
-                    index=index, stamp=0.0, navigation=navigation, cameras=cameras
-                ),
-                status=StatusView(elapsed=0.0, remaining=self.goal.t_max),
-                memory=Memory(),
-                coverage=coverage,
-                outcome=outcome,
-            )
+        for view in rehearsal_views(self.goal, self.settings):
             request = self.single(view)
             self.perceive(view)
             self.act(view, 'Open water.')

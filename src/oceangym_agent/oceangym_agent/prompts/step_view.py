@@ -147,15 +147,14 @@ class Outcome:
             saturated=requested - applied > tolerance,
         )
 
-    @property
-    def text(self) -> str:
-        """The outcome in words."""
+    def in_words(self, style: ReplyStyle = ReplyStyle.JSON) -> str:
+        """Return the outcome, the command as the style words it."""
         if self.action not in TRANSLATIONS | ROTATIONS:
-            return f'{self.action.value}: the vehicle kept its place'
+            return f'{style.word(self.action)}: the vehicle kept its place'
         unit = 'deg' if self.action in ROTATIONS else 'm'
         cut = ', less than asked for' if self.saturated else ''
         return (
-            f'{command_text(self.action, self.requested)} was commanded, '
+            f'{command_text(self.action, self.requested, style)} was commanded, '
             f'{round(self.applied, 1) + 0.0:.1f} {unit} were made{cut}'
         )
 

@@ -12,9 +12,6 @@ from oceangym_core.contract import (
     DEFAULT_TRANSLATION_M,
     DIRECTIONS,
 )
-from oceangym_core.memory_files import ACTION_WORDS
-
-_WORDS: dict[Action, str] = {**ACTION_WORDS, Action.HOLD: 'hold'}
 
 _JSON_EXAMPLE = (
     '{"environment": {"front": "bare sand slope", "back": "open water", "left": "rock wall about '
@@ -119,8 +116,12 @@ Example, not to be copied:
 {_JSON_EXAMPLE}"""
 
 
+def _marker_words() -> str:
+    return ', '.join(ReplyStyle.MARKERS.word(action) for action in Action)
+
+
 def _marker_instructions() -> str:
-    words = ', '.join(_WORDS.values())
+    words = _marker_words()
     return f"""\
 Answer in this form and with nothing else.
 If the target is not visible, one continuous line between ## marks:
@@ -147,6 +148,6 @@ def remedy(style: ReplyStyle) -> str:
             f'"magnitude" is in {_MAGNITUDES}, or null. Example: {_JSON_EXAMPLE}'
         )
     return (
-        f'Answer again with one command alone in the last line, one of: {", ".join(_WORDS.values())}; '
+        f'Answer again with one command alone in the last line, one of: {_marker_words()}; '
         f'with a magnitude in {_MAGNITUDES}. Example:\n{_MARKER_EXAMPLE}'
     )

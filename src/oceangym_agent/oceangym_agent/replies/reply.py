@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from oceangym_core.contract import Action
+from oceangym_core.memory_files import ACTION_WORDS
 
 
 class ReplyStyle(str, Enum):
@@ -14,6 +15,12 @@ class ReplyStyle(str, Enum):
 
     JSON = 'json'
     MARKERS = 'markers'  # OceanGym's `## .. ##`, `$$ .. @@@ .. $$` and one command
+
+    def word(self, action: Action) -> str:
+        """Return what an action is called in replies of this style."""
+        if self is ReplyStyle.JSON:
+            return str(action.value)
+        return ACTION_WORDS[action] or 'hold'
 
 
 @dataclass(frozen=True, kw_only=True)
