@@ -16,7 +16,7 @@ import time
 
 from oceangym_bench.benchmark_file import benchmark_path, load_benchmark
 from oceangym_bench.cells import cells_of
-from oceangym_bench.executors import cpu_count
+from oceangym_bench.executors import default_workers
 from oceangym_bench.results import read_rows
 from oceangym_bench.table_sets import benchmark_tables
 
@@ -61,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--file', default='smoke', help='benchmark file or name')
     parser.add_argument('--folder', type=Path, default=Path('runs/bench_matrix'))
-    parser.add_argument('--workers', type=int, default=cpu_count())
+    parser.add_argument('--workers', type=int, default=default_workers())
     parser.add_argument('--no-kill', action='store_true', help='only time it')
     parser.add_argument('--ray', action='store_true', help='with --executor ray, too')
     given = parser.parse_args()
