@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import os
 from pathlib import Path
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from oceangym_setup.workspace import PACKAGES, Workspace
 
 _NO_TESTS_SELECTED = 5
 _STYLE_PATHS = ('src', 'scripts', 'launch')
+_MOST_WORKERS = 4
+"""Each may hold a simulator, which is more than a gigabyte."""
 _TYPED_WITH = (3, 11)
 """The Python whose locked numpy the types are written for: numpy's own types differ by version."""
 
@@ -62,11 +65,14 @@ def test_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str, l
     if names_tests(workspace.root, arguments):
         return {'tests': [*pytest, *arguments]}
     runs = {}
+    workers = str(min(os.cpu_count() or 1, _MOST_WORKERS))
+    # Nodes of several tests at once would make each other late; those run one after the other.
+    side_by_side = {'test': ['-n', workers, '--dist', 'loadfile'], 'test_ros': []}
     for label, folder in (('unit tests', 'test'), ('tests with ROS', 'test_ros')):
         found = sorted(str(path) for path in workspace.root.glob(f'src/*/{folder}/'))
         found = [path for path in found if any(Path(path).rglob('test_*.py'))]
         if found:
-            runs[label] = [*pytest, '-m', 'not soak', *found, *arguments]
+            runs[label] = [*pytest, '-m', 'not soak', *side_by_side[folder], *found, *arguments]
     return runs
 
 

@@ -390,6 +390,7 @@ def test_named_tests_run_alone_and_options_go_to_both_runs():
     both = testing.test_commands(here, ['-k', 'scorer'])
     assert 'unit tests' in both
     assert all(command[-2:] == ['-k', 'scorer'] for command in both.values())
+    assert '-n' in both['unit tests'] and '-n' not in both['tests with ROS']
 
 
 def test_types_are_checked_with_the_numpy_they_are_written_for(monkeypatch):
