@@ -23,7 +23,7 @@ from oceangym_gazebo.bridge import camera_topic, cloud_topic
 from oceangym_gazebo.nodes.optics_node import water_optics
 from oceangym_gazebo.optics import DepthCameras, DepthPicture
 from oceangym_sim.backend import select_variant
-from oceangym_sim.sonar import PingFormer, ray_directions
+from oceangym_sim.sonar import footprint, PingFormer
 from oceangym_sim.vehicle import load_vehicle
 
 pytestmark = pytest.mark.ros
@@ -55,13 +55,13 @@ STEP = 24
 
 def wall(spec, distance=8.0):
     """Range and cosine of rays to a wall square ahead, lowest row and port column first."""
-    cosine = ray_directions(spec)[..., 2]
+    cosine = PingFormer(spec, skirts=False).directions()[..., 2]
     return (distance / cosine).astype(np.float32), cosine.astype(np.float32)
 
 
 def cloud(spec, reach, *, second, reverse=False):
     """A cloud as gz-sensors and ros_gz_bridge make it: lowest ring, starboard column first."""
-    up, starboard, ahead = np.moveaxis(ray_directions(spec), -1, 0)
+    up, starboard, ahead = np.moveaxis(PingFormer(spec, skirts=False).directions(), -1, 0)
     table = np.zeros((*reach.shape, STEP // 4), np.float32)
     with np.errstate(invalid='ignore'):
         for column, axis in enumerate((ahead, -starboard, up)):
@@ -118,9 +118,11 @@ def test_six_lidars_become_six_sonars_of_the_embedded_formation(sonar, probe):
         assert message.header.stamp.sec == 3
         assert message.header.frame_id == f'sonar_{direction}_frame'
         reach, cosine = wall(spec)
-        former = PingFormer(spec)
+        former = PingFormer(spec, skirts=False)
         power = former.echo_power(reach, cosine, np.full_like(reach, STRENGTH))
-        mean = former.noise_free(reach, cosine, power)
+        # The wall faces the sonar: its normal is the sonar's z axis, reversed.
+        lean = sum(np.abs(edge[..., 2]) for edge in former.edges()).astype(np.float32)
+        mean = former.noise_free(*footprint(reach, cosine, lean), power)
         expected = former.ping(mean, generator(SEED, f'sonar/{direction}', 0))
         polar = polar_of(message)
         assert polar.shape == expected.shape

@@ -107,3 +107,16 @@ def colour_anomaly(image: NDArray[np.uint8]) -> float:
     chroma = lab[..., 1:]
     away = np.linalg.norm(chroma - cv2.GaussianBlur(chroma, (0, 0), 16.0), axis=-1)
     return float((away > 6.0).mean())
+
+
+def structure(image: NDArray[np.uint8]) -> float:
+    """Return the share of the image 0..1 whose brightness departs from its surroundings'.
+
+    Sand, haze and sensor noise are smooth at this scale; edges of things are not.
+    """
+    small = cv2.resize(image, (128, 128), interpolation=cv2.INTER_AREA)
+    grey = cv2.GaussianBlur(
+        cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5
+    )
+    around = cv2.GaussianBlur(grey, (0, 0), 12.0)
+    return float((np.abs(grey - around) > 0.25 * around + 4.0).mean())

@@ -15,7 +15,7 @@ from oceangym_agent.agent import GoalView, StatusView
 from oceangym_agent.agents import AGENTS, AgentSettings, make_agent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.survey import SETTLING_OBSERVATIONS, SurveyAgent
-from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts
+from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts, structure
 from oceangym_core.contract import Action, ROTATIONS, sonar_orientation, TRANSLATIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
@@ -229,6 +229,16 @@ def test_water_is_ordinary_and_paint_is_not() -> None:
     small, large = colour_anomaly(water(0.01)), colour_anomaly(water(0.06))
     # The painted share, and what of the water around it the wide blur carries it into.
     assert 0.01 <= small < 0.06 <= large
+
+
+def test_a_dark_thing_has_structure_and_sensor_noise_has_none() -> None:
+    noise = np.random.default_rng(0).normal(0.0, 12.0, (256, 256, 1))
+    haze = np.clip(np.array([20.0, 80.0, 100.0]) + noise, 0, 255).astype(np.uint8)
+    assert structure(haze) < 0.001
+    shown = haze.copy()
+    shown[96:160, 96:160] //= 4
+    # A square of a sixteenth of the image, and the rim that the blur makes stand out around it.
+    assert 1 / 16 * 0.7 < structure(shown) < 1 / 16 * 3
 
 
 # ------------------------------------------------------------------ the surveyor
