@@ -27,6 +27,7 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import shift_for
 from oceangym_core.options import RunOptions
 from oceangym_core.tasks import config_folder, TaskRegistry
+from oceangym_core.text_files import utf8_text
 
 # Of what messages, bags and records hold; the trace has the whole reply.
 RAW_REPLY_CHARACTERS = 20_000
@@ -139,7 +140,7 @@ def description_of(parsed: ParsedReply) -> str:
 
 def recordable(text: str, limit: int = RAW_REPLY_CHARACTERS) -> str:
     """Return a text as messages can carry it: no NUL, no half of a surrogate pair, not endless."""
-    text = text.replace('\0', '\ufffd').encode('utf-8', 'replace').decode('utf-8')
+    text = utf8_text(text.replace('\0', '\ufffd'))
     if len(text) <= limit:
         return text
     return f'{text[:limit]}\n[{len(text)} characters; whole in trace.jsonl]'

@@ -15,6 +15,7 @@ from oceangym_agent.trace import read_trace, TRACE_FILE
 from oceangym_core.episode import Episode, RecordedReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
+from oceangym_core.text_files import utf8_text
 
 # Poses are rounded in records: farther than this from where the model said, a place was changed [m].
 PLACE_TOLERANCE_M = 0.01
@@ -83,7 +84,7 @@ def _same_place(found: Vector | None, reported: Vector | None) -> bool:
 
 def _written(label: str) -> str:
     """Return a label as far as every record holds it."""
-    return label.encode('utf-8', 'replace').decode('utf-8').replace('\0', '')[:200].strip()
+    return utf8_text(label).replace('\0', '')[:200].strip()
 
 
 def _find(entry: Any, index: int) -> Find:

@@ -16,7 +16,7 @@ from typing import Any
 
 from oceangym_core.contract import Action
 from oceangym_core.errors import OceanGymError
-from oceangym_core.text_files import read_json, write_atomic
+from oceangym_core.text_files import read_json, utf8_text, write_atomic
 
 TIMESTAMP_IN_NAME = re.compile(r'\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}')
 
@@ -124,5 +124,4 @@ def write_memory(path: Path, entries: Iterable[MemoryEntry]) -> None:
         for entry in entries
     ]
     text = json.dumps(content, indent=2, ensure_ascii=False)
-    # Lone surrogates, which a model's reply may hold, have no UTF-8 form.
-    write_atomic(path, text.encode('utf-8', 'replace').decode('utf-8') + '\n')
+    write_atomic(path, utf8_text(text) + '\n')

@@ -14,6 +14,7 @@ from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import ManeuverResult, StepTruth
+from oceangym_core.text_files import utf8_text
 
 # Floats are written to a micrometre (or microradian, microsecond): below what physics tells apart,
 # and stable in print.
@@ -101,9 +102,7 @@ def report_entry(report: FindReport, accepted: bool) -> dict[str, Any]:
 
 def line_text(line: dict[str, Any]) -> str:
     """Return a line of the record."""
-    # Lone surrogates, which a model's reply may hold, have no UTF-8 form.
-    text = json.dumps(rounded(line), ensure_ascii=False, allow_nan=False)
-    return text.encode('utf-8', 'replace').decode('utf-8')
+    return utf8_text(json.dumps(rounded(line), ensure_ascii=False, allow_nan=False))
 
 
 def rounded(value: Any, decimals: int | None = DECIMALS) -> Any:

@@ -219,6 +219,11 @@ def _first_line(error: BaseException) -> str:
     return ' '.join(str(error).split())[:300] or type(error).__name__
 
 
+def utf8_text(text: str) -> str:
+    """Return a text that can be written as UTF-8: lone surrogates, which JSON may hold, replaced."""
+    return text.encode('utf-8', 'replace').decode('utf-8')
+
+
 def write_atomic(path: Path, text: str) -> None:
     """Write a whole file so that a reader or a crash sees either the old or the new content."""
     temporary = path.with_name(f'.{path.name}.partial')

@@ -12,6 +12,7 @@ from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Role, TextP
 from oceangym_agent.models.presets import ModelPreset
 from oceangym_agent.models.pricing import request_tokens, text_tokens
 from oceangym_agent.replies.limits import MAX_ANSWER_CHARS
+from oceangym_core.text_files import utf8_text
 
 # A decision takes about 2,000 characters; a model that rambles on must not fill records with it. Twice
 # what is understood of an answer, so that one that was cut here is refused and never acted on.
@@ -186,10 +187,8 @@ def _text(content: object) -> str:
 
 
 def _clean(value: object) -> str:
-    """Return a string that can be written as UTF-8: JSON may hold half of a surrogate pair."""
-    if not isinstance(value, str):
-        return ''
-    return value.encode('utf-8', 'replace').decode('utf-8')
+    """Return a string as records can hold it, an empty one for anything else."""
+    return utf8_text(value) if isinstance(value, str) else ''
 
 
 def _usage(usage: object) -> tuple[int | None, int | None, int]:

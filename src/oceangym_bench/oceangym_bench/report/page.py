@@ -13,6 +13,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from oceangym_core.text_files import utf8_text
+
 TEMPLATES = Path(__file__).parent / 'templates'
 
 # Control characters have no place in HTML text; shown as their visible pictures they lose nothing.
@@ -32,7 +34,7 @@ _JSON_ESCAPES = {
 
 def clean_text(text: str) -> str:
     """Return a text with control characters made visible and lone surrogates replaced."""
-    return text.translate(_PICTURES).encode('utf-8', 'replace').decode('utf-8')
+    return utf8_text(text.translate(_PICTURES))
 
 
 def cut_text(text: str, limit: int) -> str:
