@@ -1,4 +1,4 @@
-"""The embedded simulator: dynamics, autopilot, navigation and sensors of one vehicle, by ticks."""
+"""The simulator: physics, autopilot, navigation and sensors of one vehicle, by ticks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from oceangym_core.waters import Profile, Water
 from oceangym_core.world import Anchor, World
 from oceangym_sim.autopilot import Autopilot
 from oceangym_sim.camera_truth import CameraTruth, Labeller
-from oceangym_sim.dynamics import Dynamics, VehicleState
+from oceangym_sim.dynamics import VehicleState
+from oceangym_sim.engine import EMBEDDED, Engine
 from oceangym_sim.environment import Current, Environment
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.maneuver import ManeuverExecutor
@@ -39,7 +40,6 @@ from oceangym_sim.requests import (
 )
 from oceangym_sim.safety_monitor import SafetyMonitor
 from oceangym_sim.scene import RayScene
-from oceangym_sim.sensors import SensorSuite
 from oceangym_sim.sonar import SeaWater
 from oceangym_sim.vehicle import load_vehicle
 from oceangym_sim.water import WaterOptics
@@ -55,9 +55,18 @@ NOMINAL_DEPTH_M = 50.0
 class Simulator:
     """One vehicle in one world. Time advances by `tick`, and only then."""
 
-    def __init__(self, *, world: World, options: SimulatorOptions) -> None:
-        """Load the vehicle and, when images are wanted, build the ray scene."""
+    def __init__(
+        self, *, world: World, options: SimulatorOptions, engine: Engine = EMBEDDED
+    ) -> None:
+        """Load the vehicle and, when images are wanted, build the ray scene.
+
+        Args:
+            world: What there is.
+            options: What is fixed for the simulator's life.
+            engine: Whose physics and sensors they are.
+        """
         self.world = world
+        self.engine = engine
         self.options = options
         self.timing = options.timing
         path = options.vehicle or assets_root() / 'models' / VEHICLE / 'model.sdf'
@@ -95,7 +104,7 @@ class Simulator:
     def voltage(self) -> float:
         """Supply voltage at the thrusters [V]."""
         self._need_reset()
-        return float(self._dynamics.voltage[0])
+        return float(self._plant.voltage[0])
 
     @property
     def labeller(self) -> Labeller | None:
@@ -126,7 +135,7 @@ class Simulator:
             RefusedError: Before the first reset.
         """
         self._need_reset()
-        return self._dynamics.vehicle()
+        return self._plant.vehicle()
 
     def reset(self, request: ResetRequest) -> Observation:
         """Put the vehicle at rest at a start and take observation 0; time starts at zero.
@@ -147,18 +156,18 @@ class Simulator:
         self._request = request
         self._ticks = 0
         self._ended = None
-        self._dynamics = Dynamics(
+        self._plant = self.engine.plant(
             parameters=self.vehicle,
             environment=environment,
             distance_field=self._field,
             battery_limits=request.profile.battery_ends,
             seed=request.seed,
         )
-        self._dynamics.reset(request.start)
+        self._plant.reset(request.start)
         self._navigation = Navigation(
             environment=environment, seed=request.seed, mode=request.navigation
         )
-        state = self._dynamics.vehicle()
+        state = self._plant.vehicle()
         self._navigation.reset(state)
         self._altitude = self._range_down(state)
         self._estimate = self._estimated(state)
@@ -173,7 +182,7 @@ class Simulator:
             bounds=request.bounds,
             tick=self.timing.tick,
         )
-        self._sensors = SensorSuite(
+        self._sensors = self.engine.sensors(
             world=self.world,
             cameras=self.cameras,
             sonars=self.sonars,
@@ -240,17 +249,17 @@ class Simulator:
         """Advance simulation time by one tick (0.05 s in lockstep)."""
         request = self._need_reset()
         if request.profile.battery_ends and self._due(self.timing.battery_hz):
-            self._executor.autopilot.set_voltage(float(self._dynamics.voltage[0]))
+            self._executor.autopilot.set_voltage(float(self._plant.voltage[0]))
         throttle = self._executor.update(self._estimate, self.timing.tick)
         substeps = round(self.timing.tick / self.timing.physics_step)
-        self._dynamics.step(throttle, self.timing.physics_step, substeps)
+        self._plant.step(throttle, self.timing.physics_step, substeps)
         self._ticks += 1
-        state = self._dynamics.vehicle()
+        state = self._plant.vehicle()
         if self._due(self.timing.navigation_hz):
             self._altitude = self._range_down(state)
         self._estimate = self._estimated(state)
         contacts = self._monitor.update(
-            stamp=self.clock, pose=state.pose, touched=self._dynamics.contacts
+            stamp=self.clock, pose=state.pose, touched=self._plant.contacts
         )
         if self._due(self.timing.trajectory_hz):
             self._trajectory.append(_row(state))
@@ -406,7 +415,7 @@ class Simulator:
 
     def _close_step(self, index: int) -> None:
         """Take the observation and put together the truth of the step that it closes."""
-        state = self._dynamics.vehicle()
+        state = self._plant.vehicle()
         if abs(self._trajectory[-1][0] - self.clock) > 1e-9 if self._trajectory else True:
             self._trajectory.append(_row(state))
         self.observation, truth = self._observe(index, index)
@@ -422,7 +431,7 @@ class Simulator:
         self._trajectory = []
 
     def _observe(self, index: int, noise_index: int) -> tuple[Observation, StepTruth]:
-        state = self._dynamics.vehicle()
+        state = self._plant.vehicle()
         reading = self._sensors.observe(
             pose=state.pose, index=noise_index, lamp_level=self.lamp_level
         )

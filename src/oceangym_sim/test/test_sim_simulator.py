@@ -243,14 +243,14 @@ def test_a_low_battery_is_known_to_the_autopilot_and_slows_the_vehicle(tank: Wor
     for used in (0.0, 0.95):
         sim = simulator(tank)
         sim.reset(request(tank, profile=still))
-        sim._dynamics.state[:, ENERGY] = used * sim.vehicle.battery.capacity
+        sim._plant.state[:, ENERGY] = used * sim.vehicle.battery.capacity
         sim.run_maneuver(Action.HOLD, None)
         sim.start_maneuver(Action.FORWARD, 20.0)
         for _ in range(240):
             sim.tick()
         speeds.append(float(sim.state.linear_velocity[0]))
         voltages.append(sim._executor.autopilot.voltage)
-        assert voltages[-1] == pytest.approx(float(sim._dynamics.voltage[0]), abs=0.3)
+        assert voltages[-1] == pytest.approx(float(sim._plant.voltage[0]), abs=0.3)
     assert voltages[1] < voltages[0] - 1.5
     # At a steady speed drag equals thrust: speed goes with the square root of the thrust limit.
     assert speeds[1] < 0.95 * speeds[0]

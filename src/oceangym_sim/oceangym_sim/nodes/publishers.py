@@ -70,7 +70,7 @@ ALTIMETER_BEAM = 0.1
 
 
 class Publishers:
-    """Every topic that the embedded backend offers.
+    """Every topic that a simulated backend offers.
 
     Args:
         node: The publishers' node.
@@ -138,7 +138,7 @@ class Publishers:
         self._topics['capabilities'].publish(
             Capabilities(
                 header=header_of(0.0, 'base_link'),
-                backend='embedded',
+                backend=self._simulator.engine.name,
                 mode=self._mode,
                 cameras=list(self._cameras),
                 sonars=list(self._sonars),

@@ -1,7 +1,8 @@
-"""The embedded backend of the contract: one vehicle, simulated."""
+"""A simulated backend of the contract: one vehicle, embedded physics unless another engine is given."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 from pathlib import Path
 import sys
@@ -24,26 +25,35 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import header_of, magnitude_of, pose_of_message, stamp_of
 from oceangym_core.nodes.kit import ContractNode, declare, declare_options, read_stream, run_node
 from oceangym_core.observation import ManeuverResult
+from oceangym_core.options import RunOptions
 from oceangym_core.streams import stream
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, world_path
+from oceangym_sim.engine import EMBEDDED, Engine
 from oceangym_sim.nodes.publishers import Publishers
 from oceangym_sim.requests import RefusedError, ResetRequest, SimulatorOptions, TickOutput
 from oceangym_sim.simulator import Simulator
 
-# Ticks between two looks at services and cancel requests: half a second of simulation time.
+# Ticks between two looks at services and cancel requests: half a second in lockstep.
 TICKS_PER_SLICE = 10
 FROZEN_CLOCK_S = 0.1
 REALTIME_IMAGES_S = 1.0
-# A simulation that cannot keep up slows down instead of running after its own lag.
-MAX_LAG_S = 0.5
+# A set of images may take this long [s of wall time] and be caught up with before the next one; a
+# simulation that lags more slows down instead of running after its own lag.
+MAX_LAG_S = 1.0
 
 
 class SimNode(ContractNode):
-    """Ticks the simulator between callbacks: all is done in one thread, in a fixed order."""
+    """Ticks the simulator between callbacks: all is done in one thread, in a fixed order.
 
-    def __init__(self) -> None:
+    Args:
+        make_engine: Returns the engine for a world file and the run's options.
+    """
+
+    def __init__(
+        self, make_engine: Callable[[Path, RunOptions], Engine] = lambda world, options: EMBEDDED
+    ) -> None:
         super().__init__('simulator')
         options = declare_options(self)
         world = str(declare(self, 'world', '', "World file; '': the task's."))
@@ -55,8 +65,10 @@ class SimNode(ContractNode):
         )
         self._options = options
         task = TaskRegistry.load(options.config_dirs).get(options.task)
+        world_file = Path(world) if world else world_path(task.world_source)
         self._simulator = Simulator(
-            world=load_world(Path(world) if world else world_path(task.world_source)),
+            world=load_world(world_file),
+            engine=make_engine(world_file, options),
             options=SimulatorOptions(
                 water=load_water(options.water, options.config_dirs),
                 sensors=options.resolved_sensors,
@@ -108,18 +120,28 @@ class SimNode(ContractNode):
 
     def _work_realtime(self) -> float:
         """Keep up with wall time times the real-time factor."""
-        if self._next_tick is None or self._simulator.ended is not None:
+        simulator = self._simulator
+        if self._next_tick is None or simulator.ended is not None:
             return super().work()
-        now = self._seconds()
-        if now - self._next_tick > MAX_LAG_S:
-            self._next_tick = now
-        while self._next_tick <= now and self._simulator.ended is None:
+        self._next_tick = max(self._next_tick, self._seconds() - MAX_LAG_S)
+        for _ in range(TICKS_PER_SLICE):
+            if self._next_tick > self._seconds() or simulator.ended is not None:
+                break
             self._tick()
-            self._next_tick += self._simulator.timing.tick / self._options.rtf
-        if self._simulator.clock >= self._next_images and self._simulator.ended is None:
-            self._next_images = self._simulator.clock + REALTIME_IMAGES_S
-            self._out.instant(self._simulator.refresh())
+            self._next_tick += simulator.timing.tick / self._options.rtf
+            if simulator.clock >= self._next_images:
+                # Due times are sums of the period: however late a tick comes, none is skipped.
+                self._next_images += REALTIME_IMAGES_S
+                self._take_images()
+                break
         return min(max(self._next_tick - self._seconds(), 0.0), FROZEN_CLOCK_S)
+
+    def _take_images(self) -> None:
+        """Publish the images of this tick, unless a maneuver that ended on it has done so."""
+        observation = self._simulator.observation
+        assert observation is not None
+        if observation.stamp < self._simulator.clock:
+            self._out.instant(self._simulator.refresh())
 
     def _tick(self) -> None:
         output = self._simulator.tick()
@@ -279,9 +301,9 @@ class SimNode(ContractNode):
         }
         status = DiagnosticStatus(
             level=DiagnosticStatus.OK,
-            name=f'{self.get_fully_qualified_name()}: embedded simulator',
+            name=f'{self.get_fully_qualified_name()}: {self._simulator.engine.name} simulator',
             message='waiting for a reset' if request is None else 'ok',
-            hardware_id='embedded',
+            hardware_id=self._simulator.engine.name,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         self._out.diagnostics(
