@@ -21,6 +21,7 @@ from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
 from oceangym_sim.sonar_rig import SonarFrame, SonarRig
+from oceangym_sim.sonar_sound import thruster_noise_share
 from oceangym_sim.water import WaterOptics
 
 MODES = ('all', 'truth', 'none')
@@ -126,13 +127,21 @@ class SensorSuite:
             self._scene = shared_scene(self._world, self._device)
         return self._scene
 
-    def observe(self, *, pose: Pose, index: int, lamp_level: float) -> SensorReading:
+    def observe(
+        self,
+        *,
+        pose: Pose,
+        index: int,
+        lamp_level: float,
+        thrust: NDArray[np.float64] | None = None,
+    ) -> SensorReading:
         """Return what the vehicle perceives.
 
         Args:
             pose: base_link in map.
             index: Of the observation; with the seed it fixes every noise bit.
             lamp_level: 0..1.
+            thrust: Of each thruster [N], (T,): their noise reaches the sonars; None for silence.
         """
         cameras: dict[str, NDArray[np.uint8]] = {}
         sonars: dict[str, SonarPing] = {}
@@ -152,7 +161,11 @@ class SensorSuite:
                 }
         if self._sonars is not None:
             pings = self._sonars.observe(
-                pose=pose, index=index, noise=render, only_with=None if render else self._wanted
+                pose=pose,
+                index=index,
+                noise=render,
+                only_with=None if render else self._wanted,
+                self_noise=0.0 if thrust is None else thruster_noise_share(thrust),
             )
             sightings += self._sonar_sightings(pings)
             for name, frame in pings.items():

@@ -433,7 +433,10 @@ class Simulator:
     def _observe(self, index: int, noise_index: int) -> tuple[Observation, StepTruth]:
         state = self._plant.vehicle()
         reading = self._sensors.observe(
-            pose=state.pose, index=noise_index, lamp_level=self.lamp_level
+            pose=state.pose,
+            index=noise_index,
+            lamp_level=self.lamp_level,
+            thrust=state.thrust,
         )
         self.labels = reading.labels
         observation = Observation(

@@ -29,6 +29,7 @@ from oceangym_sim.sonar_sound import (
     Grid,
     NOMINAL_WATER,
     SeaWater,
+    thruster_noise_slope_db,
     time_varied_gain,
     transmission_loss,
 )
@@ -92,6 +93,7 @@ class PingFormer:
         cells: What the rays of a beam stand for in elevation.
         absorption: In that water at the sonar's frequency [dB/m].
         noise_floor: Mean of receiver noise and volume reverberation, full scale 1, (range_bins,).
+        thruster_noise: Mean of the vehicle's own noise at full throttle, (range_bins,).
 
     Raises:
         OceanGymError: The sonar or its preset cannot be.
@@ -116,6 +118,9 @@ class PingFormer:
         centres = spec.range_min + (np.arange(spec.range_bins) + 0.5) * spec.range_resolution
         self._gain = time_varied_gain(centres.astype(np.float32), absorption_db(spec.frequency))
         self.noise_floor: Grid = self._level_noise(self.preset.noise_db) + self._reverberation()
+        self.thruster_noise: Grid = self._level_noise(
+            self.preset.self_noise_db + thruster_noise_slope_db(spec.frequency)
+        )
 
     @property
     def rays(self) -> int:
@@ -216,7 +221,8 @@ class PingFormer:
             mean: From `noise_free`.
             rng: Of all noise.
             streaks: Rows for the preset's azimuth streaks, (range_bins,), from `streak_rows`.
-            self_noise: Share of the vehicle's noise at full thrust that is heard now.
+            self_noise: Share of the vehicle's noise at full throttle that is heard now (see
+                `thruster_noise_share`).
         """
         polar = mean
         if self.preset.range_sigma > 0.0:
@@ -229,7 +235,7 @@ class PingFormer:
             )
         floor = self.noise_floor
         if self_noise > 0.0:
-            floor = floor + np.float32(self_noise) * self._level_noise(self.preset.self_noise_db)
+            floor = floor + np.float32(self_noise) * self.thruster_noise
         looks = self.preset.looks
         if looks == 1.0:
             speckle = rng.standard_exponential(mean.shape, dtype=np.float32)

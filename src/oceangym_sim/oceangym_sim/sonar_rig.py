@@ -127,7 +127,7 @@ class SonarRig:
             bounce: Trace the second bounce where the preset has one.
             noise: Draw speckle and noise.
             only_with: Leave out sonars that meet none of these instances.
-            self_noise: Share of the vehicle's noise at full thrust that is heard now, 0..1.
+            self_noise: Share of the vehicle's noise at full throttle that is heard now.
         """
         self._scene.activate()
         placement = Placement.of(pose)

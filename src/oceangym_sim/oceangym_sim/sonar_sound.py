@@ -1,4 +1,4 @@
-"""How sound fares on its way: absorption in sea water, spreading, and the gain that undoes both."""
+"""How sound fares on its way: absorption, spreading, the gain that undoes both, thruster noise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from oceangym_sim.thrusters import CURVE_16V
 
 Grid = NDArray[np.float32]
 
@@ -67,3 +69,32 @@ def time_varied_gain(distance: Grid, absorption: float) -> Grid:
     """Return the receiver's gain over range as power: 20 log r + 2 a r."""
     gain: Grid = (1.0 / transmission_loss(distance, absorption)).astype(np.float32)
     return gain
+
+
+# At what frequency presets state the thrusters' noise [Hz].
+THRUSTER_NOISE_FREQUENCY = 900e3
+
+
+def thruster_noise_share(thrust: ArrayLike) -> float:
+    """Return the noise power of a vehicle's thrusters over that of all of them at full throttle.
+
+    Propeller noise grows with 60 log of the tip speed (D. Ross, Mechanics of Underwater Noise, 1976,
+    section 8.6, for cavitating propellers) and thrust with the square of it: noise power goes with
+    thrust cubed. Hovering at a tenth of full thrust is 30 dB quieter than full throttle.
+
+    Args:
+        thrust: Of each thruster [N], ahead positive, (T,).
+    """
+    newton = np.asarray(thrust, dtype=np.float64)
+    if newton.size == 0:
+        return 0.0
+    full = np.where(newton >= 0.0, CURVE_16V[-1], CURVE_16V[0])
+    return float(np.mean((newton / full) ** 3))
+
+
+def thruster_noise_slope_db(frequency: float) -> float:
+    """Return thruster noise at a frequency [Hz] relative to `THRUSTER_NOISE_FREQUENCY` [dB].
+
+    Above its peak at some hundred hertz the noise of cavitation falls by 6 dB an octave (Ross 1976).
+    """
+    return -20.0 * math.log10(frequency / THRUSTER_NOISE_FREQUENCY)

@@ -21,6 +21,8 @@ from oceangym_sim.sonar_presets import (
     PRESETS,
     SonarPreset,
 )
+from oceangym_sim.sonar_sound import thruster_noise_share
+from oceangym_sim.thrusters import CURVE_16V
 
 SPEC = SonarSpec(
     direction='front',
@@ -209,3 +211,28 @@ def test_a_setting_is_no_device() -> None:
         'oceangym_decision', 'oceangym_perception', 'oculus_m750d', 'oculus_m1200d',
         'blueview_p900', 'ping360', 'ping1d', 'side_scan', 'profiler',
     }  # fmt: skip
+
+
+def test_thrusters_are_heard_with_60_log_of_their_speed() -> None:
+    full = np.full(8, CURVE_16V[-1])
+    assert thruster_noise_share(full) == pytest.approx(1.0)
+    # Thrust goes with the speed squared: half the speed, a quarter of the thrust, 60 log 2 less.
+    drop = 10 * np.log10(thruster_noise_share(full / 4) / thruster_noise_share(full))
+    assert drop == pytest.approx(-60 * np.log10(2.0))
+    # Astern full throttle gives less thrust at the same speed.
+    assert thruster_noise_share(np.full(8, CURVE_16V[0])) == pytest.approx(1.0)
+    # Noise of independent thrusters adds up as power; none is silence.
+    one = np.zeros(8)
+    one[3] = CURVE_16V[-1]
+    assert thruster_noise_share(one) == pytest.approx(1 / 8)
+    assert thruster_noise_share(np.zeros(8)) == thruster_noise_share([]) == 0.0
+
+
+@pytest.mark.parametrize('kilohertz', [115.0, 450.0, 1800.0])
+def test_thruster_noise_falls_by_6_db_an_octave(kilohertz: float) -> None:
+    here, there = (
+        PingFormer(replace(SPEC, frequency=f)).thruster_noise[-1] for f in (900e3, kilohertz * 1e3)
+    )
+    assert 10 * np.log10(here) == pytest.approx(PRESETS[SPEC.preset].self_noise_db, abs=0.01)
+    octaves = np.log2(kilohertz / 900.0)
+    assert 10 * np.log10(there / here) == pytest.approx(-6.02 * octaves, abs=0.02)
