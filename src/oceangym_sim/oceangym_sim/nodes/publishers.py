@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from oceangym_msgs.msg import Capabilities, PerceptibleTargets
+from oceangym_msgs.msg import PerceptibleTargets
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage
-from std_msgs.msg import String
-from tf2_msgs.msg import TFMessage
 
 from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import (
@@ -35,41 +32,26 @@ from oceangym_core.streams import (
 from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.nodes import projected
 from oceangym_sim.nodes.conversions import (
-    altitude_message,
     battery_message,
     camera_frame,
     camera_info_message,
-    dvl_message,
-    imu_message,
     jpeg_message,
     mono_message,
-    odometry_message,
     polar_message,
-    pressure_message,
     rgb_message,
     sonar_frame,
     sonar_info_message,
-    thrusters_message,
-    transform_of,
 )
-from oceangym_sim.nodes.description import (
-    bounds_marker,
-    robot_description,
-    sensor_mounts,
-    static_transforms,
-    target_markers,
-    TrajectoryTrace,
-)
+from oceangym_sim.nodes.description import target_markers
 from oceangym_sim.nodes.labels import LabelPublishers
+from oceangym_sim.nodes.vehicle_topics import VehicleTopics
 from oceangym_sim.requests import TickOutput
 from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator
 
 SERVICES = ('sim/reset', 'sim/observe')
-# Of the altimeter's beam [rad].
-ALTIMETER_BEAM = 0.1
 
 
-class Publishers:
+class Publishers(VehicleTopics):
     """Every topic that a simulated backend offers.
 
     Args:
@@ -79,18 +61,13 @@ class Publishers:
     """
 
     def __init__(self, node: Node, simulator: Simulator, *, mode: str) -> None:
-        self._node = node
+        super().__init__(node, simulator.vehicle, streams=(*VEHICLE_STREAMS, *TRUTH_STREAMS))
         self._simulator = simulator
         self._mode = mode
         self._observation: Observation | None = None
-        self._trace = TrajectoryTrace()
         images = simulator.options.sensors == 'all'
         self._cameras = {c.direction: c for c in simulator.cameras} if images else {}
         self._sonars = {s.direction: s for s in simulator.sonars} if images else {}
-        self._topics: dict[str, Publisher] = {
-            s.name: publish_stream(node, s, watched=s.name == 'capabilities')
-            for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)
-        }
         for direction in self._cameras:
             raw, compressed, info = camera_streams(direction)
             self._topics[raw.name] = publish_stream(node, raw)
@@ -130,21 +107,13 @@ class Publishers:
 
     def introduce(self) -> None:
         """Publish what does not change: capabilities, frames and the vehicle's description."""
-        mounts = sensor_mounts(self._simulator.cameras, self._simulator.sonars)
-        self._topics['/tf_static'].publish(TFMessage(transforms=static_transforms(mounts)))
-        self._topics['robot_description'].publish(
-            String(data=robot_description(self._simulator.vehicle.name, mounts))
-        )
-        self._topics['capabilities'].publish(
-            Capabilities(
-                header=header_of(0.0, 'base_link'),
-                backend=self._simulator.engine.name,
-                mode=self._mode,
-                cameras=list(self._cameras),
-                sonars=list(self._sonars),
-                streams=self._stream_names(),
-                services=list(SERVICES),
-            )
+        self.describe(
+            backend=self._simulator.engine.name,
+            mode=self._mode,
+            cameras=tuple(self._cameras),
+            sonars=tuple(self._sonars),
+            streams=self._stream_names(),
+            services=SERVICES,
         )
 
     def _stream_names(self) -> list[str]:
@@ -161,12 +130,10 @@ class Publishers:
         """Publish what belongs to one episode: bounds, targets, frames under truth, sonar geometry."""
         request = self._simulator.request
         assert request is not None
-        self._trace = TrajectoryTrace()
-        self._topics['bounds'].publish(bounds_marker(request.bounds, request.shift))
+        self.begin_at(request.bounds, request.shift)
         anchors = [self._simulator.world.anchor(name) for name in request.targets]
         self._topics['truth/markers'].publish(target_markers(anchors))
-        shift = transform_of(request.shift.pose, stamp=0.0, parent='map', child='odom')
-        self._topics['truth/tf'].publish(TFMessage(transforms=[shift]))
+        self.shift(request.shift)
         if self._labels is not None and (labeller := self._simulator.labeller) is not None:
             self._labels.names(labeller)
         for direction, sonar in self._sonars.items():
@@ -177,37 +144,20 @@ class Publishers:
         """Publish what one tick brought."""
         stamp = output.stamp
         self.clock()
-        if (imu := output.imu) is not None:
-            self._topics['imu'].publish(
-                imu_message(
-                    stamp=stamp,
-                    orientation=imu.orientation,
-                    angular_velocity=imu.angular_velocity,
-                    acceleration=imu.linear_acceleration,
-                    orientation_sigma=imu.orientation_sigma,
-                    gyro_sigma=imu.angular_velocity_sigma,
-                    acceleration_sigma=imu.linear_acceleration_sigma,
-                )
-            )
+        if output.imu is not None:
+            self.imu(output.imu, stamp)
         if output.navigation is not None:
-            self._navigation(output.navigation)
-        if (dvl := output.dvl) is not None:
-            self._topics['dvl'].publish(
-                dvl_message(stamp=stamp, velocity=dvl.velocity, sigma=dvl.sigma)
-            )
-        if (pressure := output.pressure) is not None:
-            self._topics['pressure'].publish(
-                pressure_message(stamp=stamp, pascal=pressure.pressure, sigma=pressure.sigma)
-            )
+            self.navigation(output.navigation)
+        if output.dvl is not None:
+            self.dvl(output.dvl, stamp)
+        if output.pressure is not None:
+            self.pressure(output.pressure, stamp)
         if output.altitude is not None:
-            self._altitude(stamp, output.altitude)
+            self.altitude(stamp, output.altitude, ALTIMETER_REACH_M)
         if output.battery is not None:
             self._battery(stamp, output.battery)
         if output.thrust is not None:
-            names = [thruster.name for thruster in self._simulator.vehicle.thrusters]
-            self._topics['thrusters'].publish(
-                thrusters_message(stamp=stamp, names=names, thrust=output.thrust.tolist())
-            )
+            self.thrusters(stamp, output.thrust.tolist())
         if output.truth is not None:
             self._truth_odometry(output.truth, stamp)
         for contact in output.contacts:
@@ -223,12 +173,12 @@ class Publishers:
         self._observation = observation
         navigation, stamp = observation.navigation, observation.stamp
         if 'odometry' not in done:
-            self._navigation(navigation)
+            self.navigation(navigation)
         if 'altitude' not in done:
-            self._altitude(stamp, navigation.altitude)
+            self.altitude(stamp, navigation.altitude, ALTIMETER_REACH_M)
         if 'battery' not in done:
             self._battery(stamp, navigation.battery)
-        self._topics['trajectory'].publish(self._trace.message(stamp))
+        self.trajectory(stamp)
         for direction, image in observation.cameras.items():
             frame = camera_frame(direction)
             raw, compressed, info = (s.name for s in camera_streams(direction))
@@ -260,10 +210,6 @@ class Publishers:
         )
         self._topics['truth/step'].publish(step_truth_message(truth, navigation, maneuver))
 
-    def diagnostics(self, message: Any) -> None:
-        """Publish the backend's health."""
-        self._topics['/diagnostics'].publish(message)
-
     def truth_now(self) -> None:
         """Publish the true pose of the current instant."""
         self._truth_odometry(self._simulator.state, self._simulator.clock)
@@ -278,33 +224,6 @@ class Publishers:
                 )
             )
 
-    def _navigation(self, navigation: NavigationState) -> None:
-        self._trace.add(navigation)
-        self._topics['odometry'].publish(odometry_message(navigation))
-        self._topics['/tf'].publish(
-            TFMessage(
-                transforms=[
-                    transform_of(
-                        navigation.pose,
-                        stamp=navigation.stamp,
-                        parent='odom',
-                        child='base_link',
-                    )
-                ]
-            )
-        )
-
-    def _altitude(self, stamp: float, altitude: float) -> None:
-        self._topics['altitude'].publish(
-            altitude_message(
-                stamp=stamp,
-                altitude=altitude,
-                range_min=0.1,
-                range_max=ALTIMETER_REACH_M,
-                beam_width=ALTIMETER_BEAM,
-            )
-        )
-
     def _battery(self, stamp: float, charge: float) -> None:
         self._topics['battery'].publish(
             battery_message(stamp=stamp, charge=charge, voltage=self._simulator.voltage)
@@ -312,7 +231,7 @@ class Publishers:
 
     def _truth_odometry(self, state: VehicleState, stamp: float) -> None:
         """Publish the true state."""
-        message = odometry_message(
+        self.truth(
             NavigationState(
                 stamp=stamp,
                 pose=state.pose,
@@ -322,11 +241,8 @@ class Publishers:
                 depth=-state.pose.position[2],
                 altitude=0.0,
                 battery=state.battery,
-            ),
-            frame='map',
-            exact=True,
+            )
         )
-        self._topics['truth/odometry'].publish(message)
 
 
 def _triple(vector: Array) -> tuple[float, float, float]:
