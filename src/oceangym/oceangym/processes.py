@@ -16,6 +16,12 @@ from oceangym_core.options import ARGUMENTS, RunOptions
 PROFILES_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 DISCOVERY_VARIABLE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 
+# Backend -> package and executable.
+_SIMULATORS = {
+    'embedded': ('oceangym_sim', 'sim_node'),
+    'gazebo': ('oceangym_gazebo', 'gazebo_node'),
+}
+
 Parameter = bool | int | float | str | list[str]
 
 
@@ -162,13 +168,15 @@ def process_specs(
 
 
 def _backend(options: RunOptions, common: Mapping[str, Parameter]) -> ProcessSpec:
-    if options.backend != 'embedded':
+    if options.backend not in _SIMULATORS:
         raise OceanGymError(
-            f'backend {options.backend!r} is not part of this version. Allowed: embedded.'
+            f'backend {options.backend!r} is not part of this version. '
+            f'Allowed: {", ".join(_SIMULATORS)}.'
         )
+    package, executable = _SIMULATORS[options.backend]
     return ProcessSpec(
-        package='oceangym_sim',
-        executable='sim_node',
+        package=package,
+        executable=executable,
         name='simulator',
         namespace=options.namespace,
         parameters=common,

@@ -75,8 +75,8 @@ def test_a_required_argument_is_asked_for_with_its_choices(tmp_path):
 
 
 def test_a_refused_backend_leaves_nothing_behind(tmp_path):
-    with pytest.raises(OceanGymError, match='gazebo'):
-        planned('task', tmp_path, backend='gazebo')
+    with pytest.raises(OceanGymError, match="'vehicle' is not part"):
+        planned('task', tmp_path, backend='vehicle')
 
 
 # ------------------------------------------------------------------ rviz

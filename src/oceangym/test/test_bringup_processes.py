@@ -63,10 +63,21 @@ def test_teleop_reads_the_terminal():
     assert agent.interactive
 
 
-@pytest.mark.parametrize('backend', ['gazebo', 'vehicle'])
-def test_a_backend_that_is_not_there_is_refused(backend):
-    with pytest.raises(OceanGymError, match='not part of this version'):
-        specs_of(backend=backend)
+def test_a_backend_that_is_not_there_is_refused():
+    with pytest.raises(OceanGymError, match=r'not part of this version\. Allowed: embedded, gazebo'):
+        specs_of(backend='vehicle')
+
+
+def test_gazebo_stands_in_for_the_embedded_simulator_and_changes_nothing_else():
+    embedded, gazebo = specs_of(backend='embedded'), specs_of(backend='gazebo')
+    assert (gazebo['simulator'].package, gazebo['simulator'].executable) == (
+        'oceangym_gazebo',
+        'gazebo_node',
+    )
+    assert [spec.name for spec in gazebo.values()] == [spec.name for spec in embedded.values()]
+    for name, spec in gazebo.items():
+        changed = {'backend': 'embedded'} if 'backend' in spec.parameters else {}
+        assert {**spec.parameters, **changed} == embedded[name].parameters
 
 
 def test_every_number_parameter_is_a_float_even_if_whole():

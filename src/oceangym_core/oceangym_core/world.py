@@ -152,11 +152,17 @@ def world_path(name: str) -> Path:
     return path
 
 
-def load_world(path: Path) -> World:
-    """Read a world file and every model that it includes.
+def world_search_path(path: Path) -> tuple[Path, ...]:
+    """Return where the ``model://`` URIs of a world file are looked up, nearest first.
 
-    ``model://`` URIs are looked up beside the world's folder (``../../models`` and ``models``), in
-    GZ_SIM_RESOURCE_PATH and in the shipped models.
+    Beside the world's folder (``models`` and ``../../models``), in GZ_SIM_RESOURCE_PATH and in the
+    shipped models.
+    """
+    return (path.parent / 'models', path.parent.parent.parent / 'models', *model_search_path())
+
+
+def load_world(path: Path) -> World:
+    """Read a world file and every model that it includes, found by `world_search_path`.
 
     Raises:
         OceanGymError: Anything that cannot be honoured, with file and element.
@@ -165,7 +171,7 @@ def load_world(path: Path) -> World:
     element = root.find('world')
     if element is None:
         raise SdfError(path, 'sdf', 'holds no <world>')
-    search = (path.parent / 'models', path.parent.parent.parent / 'models', *model_search_path())
+    search = world_search_path(path)
     cache: dict[Path, Model] = {}
     instances: list[Instance] = []
     for include in element.findall('include'):

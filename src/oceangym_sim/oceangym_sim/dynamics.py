@@ -98,7 +98,7 @@ class Dynamics:
                 *p.centre_of_gravity,
                 *p.centre_of_buoyancy,
                 p.hull_size[2],
-                _ROTOR_DIAMETER,
+                thrusters.ROTOR_DIAMETER,
             ]
         )
 
@@ -286,9 +286,6 @@ class Dynamics:
                 thrusters.POWER_REVERSE,
             ]
         )
-
-
-_ROTOR_DIAMETER = 0.076  # m, T200
 
 
 def _voltage_table() -> Array:

@@ -154,7 +154,7 @@ class SensorSuite:
             sightings += self._camera_sightings(pose, frames)
             if render:
                 cameras = {name: frame.image for name, frame in frames.items()}
-                hashes |= {f'camera/{name}': _digest(image) for name, image in cameras.items()}
+                hashes |= {f'camera/{name}': digest(image) for name, image in cameras.items()}
             if self.labeller is not None:
                 labels = {
                     name: self.labeller.label(frame, name, pose) for name, frame in frames.items()
@@ -173,7 +173,7 @@ class SensorSuite:
                     sonars[name] = SonarPing(
                         polar=frame.polar, fan=self._fans[name].render(frame.polar)
                     )
-                    hashes[f'sonar/{name}'] = _digest(frame.polar)
+                    hashes[f'sonar/{name}'] = digest(frame.polar)
         return SensorReading(
             cameras=cameras,
             sonars=sonars,
@@ -255,5 +255,6 @@ def _pixel_factor(spec: CameraSpec, truth: bool) -> float:
     return spec.width * spec.height / (small.width * small.height)
 
 
-def _digest(array: NDArray[np.generic]) -> str:
+def digest(array: NDArray[np.generic]) -> str:
+    """Return the hex digest of an image's raw bytes."""
     return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()

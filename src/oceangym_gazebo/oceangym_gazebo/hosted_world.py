@@ -1,0 +1,113 @@
+"""Makes of a world and a vehicle the one file that a hosted Gazebo server loads.
+
+World files hold no vehicle, and their vehicle is made for a server of its own: what a host does
+itself (thrust, navigation sensors, pacing) is left out here, and every rendered sensor may fire on
+any step, since the host alone decides when an image is taken.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import euler_from_quaternion, Pose
+from oceangym_core.sdf import parse_xml
+
+VEHICLE_NAME = 'auv'
+RENDERED = ('rgbd_camera', 'gpu_lidar')
+_RENDERING = 'gz::sim::systems::Sensors'
+# Systems whose work the host does: its navigation sensors are those of every backend.
+_HOSTED_WORLD_SYSTEMS = frozenset(
+    f'gz::sim::systems::{name}'
+    for name in ('Imu', 'Altimeter', 'DopplerVelocityLogSystem', 'Contact')
+)
+_HOSTED_MODEL_SYSTEMS = frozenset(
+    f'gz::sim::systems::{name}' for name in ('Thruster', 'OdometryPublisher', 'PosePublisher')
+)
+_PREFIXES = {'oceangym': 'urn:oceangym:sdf:1', 'gz': 'http://gazebosim.org/schema'}
+
+
+def hosted_world(
+    *, world: Path, vehicle: Path, start: Pose, step: float, rendered: bool
+) -> ElementTree.Element:
+    """Return the ``<sdf>`` that a hosted server loads.
+
+    Args:
+        world: World file, without a vehicle.
+        vehicle: Model file of the vehicle; it becomes the model ``auv``.
+        start: Of the vehicle, in map.
+        step: Of the physics [s]; the server runs as fast as it can.
+        rendered: Whether cameras and lidars are wanted.
+
+    Raises:
+        OceanGymError: A file is not what it should be.
+    """
+    for prefix, uri in _PREFIXES.items():
+        ElementTree.register_namespace(prefix, uri)
+    root = parse_xml(world)
+    scene = root.find('world')
+    if scene is None:
+        raise OceanGymError(f'{world}: holds no <world>')
+    model = parse_xml(vehicle).find('model')
+    if model is None:
+        raise OceanGymError(f'{vehicle}: holds no <model>')
+    _set_pace(scene, step)
+    _drop_plugins(scene, _HOSTED_WORLD_SYSTEMS | (frozenset() if rendered else {_RENDERING}))
+    _light_evenly(scene)
+    scene.append(_hosted_vehicle(model, start, step, rendered))
+    return root
+
+
+def _set_pace(scene: ElementTree.Element, step: float) -> None:
+    physics = scene.find('physics')
+    if physics is None:
+        physics = ElementTree.SubElement(scene, 'physics', name='hosted', type='dart')
+    _set(physics, 'max_step_size', f'{step:g}')
+    _set(physics, 'real_time_factor', '0')
+
+
+def _light_evenly(scene: ElementTree.Element) -> None:
+    """Let pictures show reflectance: sun and water are added to them afterwards."""
+    for light in scene.findall('light'):
+        scene.remove(light)
+    look = scene.find('scene')
+    if look is None:
+        look = ElementTree.SubElement(scene, 'scene')
+    _set(look, 'ambient', '1 1 1 1')
+    _set(look, 'shadows', 'false')
+
+
+def _hosted_vehicle(
+    model: ElementTree.Element, start: Pose, step: float, rendered: bool
+) -> ElementTree.Element:
+    model.set('name', VEHICLE_NAME)
+    numbers = (*start.position, *euler_from_quaternion(start.quaternion))
+    _set(model, 'pose', ' '.join(f'{number:.9g}' for number in numbers))
+    _drop_plugins(model, _HOSTED_MODEL_SYSTEMS)
+    for link in model.findall('link'):
+        for sensor in link.findall('sensor'):
+            if rendered and sensor.get('type') in RENDERED:
+                _set(sensor, 'update_rate', f'{1.0 / step:g}')
+            else:
+                link.remove(sensor)
+    for joint in model.findall('joint'):
+        # Rotors do not turn here: thrust acts on the hull.
+        joint.set('type', 'fixed')
+        for axis in joint.findall('axis'):
+            joint.remove(axis)
+    return model
+
+
+def _drop_plugins(parent: ElementTree.Element, names: frozenset[str]) -> None:
+    for plugin in parent.findall('plugin'):
+        if plugin.get('name') in names:
+            parent.remove(plugin)
+
+
+def _set(parent: ElementTree.Element, tag: str, text: str) -> None:
+    child = parent.find(tag)
+    if child is None:
+        child = ElementTree.Element(tag)
+        parent.insert(0, child)
+    child.text = text

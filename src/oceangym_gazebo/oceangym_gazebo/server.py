@@ -1,0 +1,306 @@
+"""A Gazebo server in this process, stepped by hand: time stands still between two calls.
+
+Thrust acts on the very step that it belongs to and an image shows the very step that it is asked
+for; a server of its own could be reached only through messages, whose delay is not that of the
+simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+import importlib
+import os
+from pathlib import Path
+import signal
+import tempfile
+import threading
+import time
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.world import world_search_path
+from oceangym_gazebo.hosted_world import hosted_world, VEHICLE_NAME
+from oceangym_gazebo.instants import Instants
+
+STEP_S = 0.005
+_RESOURCES = 'GZ_SIM_RESOURCE_PATH'
+# Renderer and sensors are made during the first steps, on a processor in several seconds.
+_CAPTURE_DEADLINE_S = 120.0
+_CAPTURE_PATIENCE_S = 2.0
+_PARKED = Pose((0.0, 0.0, -5.0))
+_MODULES = {
+    'sim': 'gz.sim8',
+    'math': 'gz.math7',
+    'transport': 'gz.transport13',
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bindings:
+    """The Python modules of Gazebo Harmonic."""
+
+    sim: ModuleType
+    math: ModuleType
+    transport: ModuleType
+
+    @classmethod
+    def load(cls) -> Bindings:
+        """Import them.
+
+        Raises:
+            OceanGymError: One is not installed.
+        """
+        try:
+            found = {role: importlib.import_module(name) for role, name in _MODULES.items()}
+        except ImportError as error:
+            raise OceanGymError(
+                f"backend gazebo needs Gazebo Harmonic's Python modules "
+                f'({", ".join(_MODULES.values())}): {error}. Install ros-jazzy-ros-gz '
+                '(gz_sim_vendor 0.0.13 or newer brings them), or python3-gz-sim8 and '
+                'python3-gz-transport13 from packages.osrfoundation.org; else use '
+                'backend:=embedded.'
+            ) from error
+        return cls(**found)
+
+
+def message_type(name: str) -> Any:
+    """Return the class of a Gazebo message, e.g. ``Image`` of gz.msgs10.image_pb2."""
+    module = ''.join(f'_{c.lower()}' if c.isupper() else c for c in name).lstrip('_')
+    try:
+        return getattr(importlib.import_module(f'gz.msgs10.{module}_pb2'), name)
+    except (ImportError, AttributeError) as error:
+        raise OceanGymError(
+            f'Gazebo message {name} is not there: {error}. Install ros-jazzy-gz-msgs-vendor 0.0.8 '
+            'or newer, or python3-gz-msgs10.'
+        ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class BodyState:
+    """base_link: pose in map, velocity (6,) over ground in base_link [m/s], [rad/s]."""
+
+    pose: Pose
+    velocity: Array
+
+
+class GazeboServer:
+    """One vehicle in one world, in Gazebo."""
+
+    def __init__(
+        self, *, world: Path, vehicle: Path, step: float = STEP_S, rendered: bool = True
+    ) -> None:
+        """Load a world with a vehicle.
+
+        Args:
+            world: World file.
+            vehicle: Model file.
+            step: Of the physics [s].
+            rendered: Whether cameras and lidars are wanted.
+
+        Raises:
+            OceanGymError: Gazebo is not installed, or it does not take the files.
+        """
+        self._gz = Bindings.load()
+        self.step = step
+        places = (*world_search_path(world), vehicle.parent.parent)
+        os.environ[_RESOURCES] = os.pathsep.join(dict.fromkeys(str(p.resolve()) for p in places))
+        self._folder = tempfile.TemporaryDirectory(prefix='oceangym_gazebo_')
+        path = Path(self._folder.name) / 'hosted.sdf'
+        scene = hosted_world(
+            world=world, vehicle=vehicle, start=_PARKED, step=step, rendered=rendered
+        )
+        ElementTree.ElementTree(scene).write(path, encoding='utf-8', xml_declaration=True)
+        with _own_signal_handlers():
+            self._fixture = self._gz.sim.TestFixture(str(path))
+            self._fixture.on_pre_update(self._before)
+            self._fixture.on_post_update(self._after)
+            self._fixture.finalize()
+            self._server = self._fixture.server()
+        self._node = self._gz.transport.Node()
+        self._current = self._node.advertise(
+            f'/model/{VEHICLE_NAME}/ocean_current', message_type('Vector3d')
+        )
+        self._model: Any = None
+        self._link: Any = None
+        self._placing: Any = None
+        self._wrenches: Array = np.zeros((0, 6))
+        self._done = 0
+        self._state: BodyState | None = None
+        self._fault: BaseException | None = None
+
+    @property
+    def state(self) -> BodyState:
+        """Where the vehicle is after the last step.
+
+        Raises:
+            OceanGymError: Before the first step.
+        """
+        if self._state is None:
+            raise OceanGymError('the Gazebo server has not taken a step yet')
+        return self._state
+
+    def place(self, pose: Pose) -> None:
+        """Put the vehicle at rest at a pose in map."""
+        x, y, z, w = pose.quaternion
+        self._server.reset_all()
+        self._placing = self._gz.math.Pose3d(
+            self._gz.math.Vector3d(*pose.position), self._gz.math.Quaterniond(w, x, y, z)
+        )
+        self.advance(np.zeros((1, 6)))
+
+    def advance(self, wrenches: Array) -> BodyState:
+        """Take a step for each wrench (n, 6) on base_link, in its axes [N], [N m].
+
+        Raises:
+            OceanGymError: The server has stopped.
+        """
+        self._wrenches, self._done = np.asarray(wrenches, dtype=float), 0
+        ran = self._server.run(True, len(self._wrenches), False)
+        if self._fault is not None:
+            raise OceanGymError(f'Gazebo: {self._fault}') from self._fault
+        if not ran or self._done < len(self._wrenches):
+            raise OceanGymError('the Gazebo server has stopped')
+        return self.state
+
+    def set_current(self, velocity: tuple[float, float, float]) -> None:
+        """Let the water flow at a velocity in map [m/s]."""
+        message = message_type('Vector3d')()
+        message.x, message.y, message.z = velocity
+        self._current.publish(message)
+
+    def capture(self, topics: Mapping[str, Any], wrench: Array) -> dict[str, Any]:
+        """Return a message of every topic, all of one step, which is taken for it.
+
+        Args:
+            topics: Topic -> message class; rendered sensors only.
+            wrench: (6,) On base_link during the step.
+
+        Raises:
+            OceanGymError: Some topic stays silent.
+        """
+        inbox = _Inbox(topics)
+        for topic, kind in topics.items():
+            self._node.subscribe(kind, topic, partial(inbox.put, topic))
+        try:
+            deadline = time.monotonic() + _CAPTURE_DEADLINE_S
+            while time.monotonic() < deadline:
+                self.advance(np.asarray(wrench)[None, :])
+                whole = inbox.wait(_CAPTURE_PATIENCE_S)
+                if whole is not None:
+                    return whole
+            raise OceanGymError(
+                f'Gazebo sent nothing on {", ".join(inbox.silent)} within '
+                f'{_CAPTURE_DEADLINE_S:g} s. Rendering needs EGL (libegl1, mesa) or a display.'
+            )
+        finally:
+            for topic in topics:
+                self._node.unsubscribe(topic)
+
+    def close(self) -> None:
+        """Let go of the server and its files."""
+        self._fixture = self._server = None
+        self._folder.cleanup()
+
+    def _before(self, info: Any, ecm: Any) -> None:
+        """Apply the wrench of the coming step."""
+        try:
+            if self._link is None:
+                self._find(ecm)
+            if self._placing is not None:
+                self._model.set_world_pose_cmd(ecm, self._placing)
+                self._placing = None
+                return
+            pose = self._link.world_pose(ecm)
+            if pose is None or self._done >= len(self._wrenches):
+                return
+            fx, fy, fz, tx, ty, tz = self._wrenches[self._done].tolist()
+            turn, vector = pose.rot().rotate_vector, self._gz.math.Vector3d
+            self._link.add_world_wrench(ecm, turn(vector(fx, fy, fz)), turn(vector(tx, ty, tz)))
+        except Exception as error:
+            # Gazebo swallows what a callback raises.
+            self._fault = error
+
+    def _after(self, info: Any, ecm: Any) -> None:
+        """Read the state once the last step is done."""
+        try:
+            self._done += 1
+            if self._done < len(self._wrenches):
+                return
+            pose, linear, angular = (
+                self._link.world_pose(ecm),
+                self._link.world_linear_velocity(ecm),
+                self._link.world_angular_velocity(ecm),
+            )
+            turn = pose.rot()
+            velocity = [0.0] * 6
+            if linear is not None and angular is not None:
+                back = (turn.rotate_vector_reverse(linear), turn.rotate_vector_reverse(angular))
+                velocity = [c for v in back for c in (v.x(), v.y(), v.z())]
+            place = pose.pos()
+            self._state = BodyState(
+                pose=Pose.of(
+                    (place.x(), place.y(), place.z()), (turn.x(), turn.y(), turn.z(), turn.w())
+                ),
+                velocity=np.array(velocity),
+            )
+        except Exception as error:
+            self._fault = error
+
+    def _find(self, ecm: Any) -> None:
+        sim = self._gz.sim
+        world = sim.World(sim.world_entity(ecm))
+        self._model = sim.Model(world.model_by_name(ecm, VEHICLE_NAME))
+        self._link = sim.Link(self._model.canonical_link(ecm))
+        self._link.enable_velocity_checks(ecm, True)
+
+
+class _Inbox:
+    """Collects the messages of one step; they come in Gazebo's own threads."""
+
+    def __init__(self, topics: Mapping[str, Any]) -> None:
+        self._instants: Instants[Any] = Instants(topics)
+        self._whole: dict[str, Any] | None = None
+        self._silent = set(topics)
+        self._arrived = threading.Condition()
+
+    @property
+    def silent(self) -> list[str]:
+        """Topics that never sent anything."""
+        with self._arrived:
+            return sorted(self._silent) or ['the same step for all topics']
+
+    def put(self, topic: str, message: Any) -> None:
+        stamp = message.header.stamp
+        with self._arrived:
+            self._silent.discard(topic)
+            whole = self._instants.add(stamp.sec * 1_000_000_000 + stamp.nsec, topic, message)
+            if whole is not None:
+                self._whole = whole
+                self._arrived.notify_all()
+
+    def wait(self, seconds: float) -> dict[str, Any] | None:
+        """Return the messages of a step once they are all there; None if that takes too long."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: self._whole is not None, timeout=seconds)
+            return self._whole
+
+
+class _own_signal_handlers:
+    """Keeps this process's signal handlers: a Gazebo server installs its own."""
+
+    def __enter__(self) -> None:
+        self._kept: dict[signal.Signals, Callable[..., Any] | int | None] = {
+            number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._kept.items():
+            if handler is not None:
+                signal.signal(number, handler)
