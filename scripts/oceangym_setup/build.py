@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 import subprocess
 import sysconfig
@@ -13,6 +13,8 @@ from oceangym_setup.progress import run_logged, step
 from oceangym_setup.workspace import digest, PACKAGES, Workspace
 
 _INTERFACES = ('msg/*.msg', 'srv/*.srv', 'action/*.action')
+TEST_PACKAGE = 'ament_cmake_pytest'
+"""What the packages register their tests with."""
 _ASSETS = ('launch', 'worlds', 'models', 'config')
 _TF2_MSGS = {
     'msg/TFMessage.msg': 'geometry_msgs/TransformStamped[] transforms\n',
@@ -53,8 +55,8 @@ _BUILD_REMEDIES = {
 def package_key(directory: Path, base: str, root: Path) -> str:
     """Identify everything that makes a package need building again.
 
-    Python modules are left out: they run from the checkout. Of executables and assets the names
-    are in, because colcon links them one by one.
+    Of modules, executables and assets the names are in and not the content, because colcon links
+    them one by one.
 
     Args:
         directory: the package.
@@ -66,7 +68,7 @@ def package_key(directory: Path, base: str, root: Path) -> str:
     for pattern in _INTERFACES:
         for path in sorted(directory.glob(pattern)):
             parts += [path.name, path.read_bytes()]
-    folders = [directory / 'scripts']
+    folders = [directory / 'scripts', directory / directory.name]
     if directory.name == 'oceangym':
         folders += [root / name for name in _ASSETS]
     for folder in folders:
@@ -97,9 +99,10 @@ def patch_wheels(workspace: Workspace) -> None:
         shown.name = f'CMake files of the ROS wheels ({count} files now name this Python)'
 
 
-def _has_tf2_msgs(env: Mapping[str, str]) -> bool:
+def has_package(env: Mapping[str, str], name: str) -> bool:
+    """Tell whether a ROS package is installed."""
     prefixes = env.get('AMENT_PREFIX_PATH', '').split(':')
-    return any(Path(prefix, 'share', 'tf2_msgs', 'package.xml').is_file() for prefix in prefixes)
+    return any(Path(prefix, 'share', name, 'package.xml').is_file() for prefix in prefixes)
 
 
 def _write_tf2_msgs(workspace: Workspace) -> Path:
@@ -121,7 +124,7 @@ def _directories(workspace: Workspace, env: Mapping[str, str]) -> dict[str, Path
             'restore it: git checkout -- src',
         )
     generated = (workspace.generated / 'tf2_msgs').is_dir()
-    if generated or not _has_tf2_msgs(env):
+    if generated or not has_package(env, 'tf2_msgs'):
         found = {'tf2_msgs': _write_tf2_msgs(workspace), **found}
     return found
 
@@ -139,7 +142,8 @@ def ensure(workspace: Workspace) -> None:
     """Build the packages that are not built from their present sources."""
     patch_wheels(workspace)
     env = _build_environment(workspace)
-    base = venv.install_key(workspace)
+    with_tests = 'ON' if has_package(env, TEST_PACKAGE) else 'OFF'
+    base = digest([venv.install_key(workspace), with_tests])
     directories = _directories(workspace, env)
     keys = {name: package_key(path, base, workspace.root) for name, path in directories.items()}
     stale = [name for name, key in keys.items() if not workspace.is_done(f'build-{name}', key)]
@@ -151,7 +155,7 @@ def ensure(workspace: Workspace) -> None:
     with step(f'building {shown_names}') as shown:
         run_logged(
             shown,
-            _colcon(workspace, directories, stale),
+            _build_command(workspace, directories, stale, with_tests),
             log=workspace.logs / 'colcon.log',
             env=env,
             cwd=workspace.root,
@@ -163,20 +167,32 @@ def ensure(workspace: Workspace) -> None:
             workspace.mark_done(f'build-{name}', keys[name])
 
 
-def _colcon(workspace: Workspace, directories: Mapping[str, Path], names: list[str]) -> list[str]:
+def _program(workspace: Workspace) -> list[str]:
     colcon = str(workspace.venv / 'bin' / 'colcon')
-    program = [str(workspace.python), colcon] if Path(colcon).is_file() else ['colcon']
+    return [str(workspace.python), colcon] if Path(colcon).is_file() else ['colcon']
+
+
+def _colcon(workspace: Workspace, verb: str, paths: Iterable[Path]) -> list[str]:
     return [
-        *program,
+        *_program(workspace),
         *('--log-base', str(workspace.logs / 'colcon')),
-        *('build', '--symlink-install', '--merge-install'),
+        *(verb, '--merge-install'),
         *('--build-base', str(workspace.build), '--install-base', str(workspace.install)),
-        *('--paths', *(str(path) for path in directories.values())),
+        *('--paths', *(str(path) for path in paths)),
+    ]
+
+
+def _build_command(
+    workspace: Workspace, directories: Mapping[str, Path], names: list[str], with_tests: str
+) -> list[str]:
+    return [
+        *_colcon(workspace, 'build', directories.values()),
+        '--symlink-install',
         *('--packages-select', *names),
         *('--event-handlers', 'console_direct+'),
         *(
             '--cmake-args',
-            '-DBUILD_TESTING=OFF',
+            f'-DBUILD_TESTING={with_tests}',
             '-DCMAKE_BUILD_TYPE=Release',
             '--no-warn-unused-cli',
         ),
@@ -185,13 +201,28 @@ def _colcon(workspace: Workspace, directories: Mapping[str, Path], names: list[s
     ]
 
 
+def test_command(workspace: Workspace, *, side_by_side: int, ctest: Sequence[str]) -> list[str]:
+    """Return the command that runs the tests which the packages register with CTest.
+
+    Args:
+        workspace: the checkout, built.
+        side_by_side: how many packages are tested at once.
+        ctest: arguments that choose among the tests of a package.
+    """
+    return [
+        *_colcon(workspace, 'test', (workspace.root / 'src' / name for name in PACKAGES)),
+        '--return-code-on-test-failure',
+        *('--executor', 'parallel', '--parallel-workers', str(side_by_side)),
+        *('--event-handlers', 'console_cohesion+'),
+        *('--ctest-args', *(f' {argument}' for argument in ctest)),
+    ]
+
+
 def has_colcon(workspace: Workspace, env: Mapping[str, str]) -> bool:
     """Tell whether colcon answers, for the doctor."""
-    command = _colcon(workspace, {}, [])
-    program = command[: command.index('--log-base')]
     try:
         result = subprocess.run(
-            [*program, '--help'], env=env, capture_output=True, check=False, timeout=60
+            [*_program(workspace), '--help'], env=env, capture_output=True, check=False, timeout=60
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

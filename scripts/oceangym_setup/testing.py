@@ -1,4 +1,8 @@
-"""The ``test`` verb: style, types, unit tests, then tests with ROS."""
+"""The ``test`` verb: style, types, unit tests, then tests with ROS.
+
+Without arguments the tests run as ``colcon test`` runs them, by what the packages register;
+arguments are pytest's, and go to pytest.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+import time
 
-from oceangym_setup import environment
+from oceangym_setup import build, environment, test_results
 from oceangym_setup.progress import say
 from oceangym_setup.workspace import PACKAGES, Workspace
 
 _NO_TESTS_SELECTED = 5
 _STYLE_PATHS = ('src', 'scripts', 'launch')
+ROS_LABEL = 'ros'
+"""CTest's label of the tests with ROS, as in the packages' CMakeLists.txt."""
 _MOST_WORKERS = 4
 """Each may hold a simulator, which is more than a gigabyte."""
 _TYPED_WITH = (3, 11)
@@ -56,7 +63,12 @@ def checks_types(workspace: Workspace) -> bool:
     return not workspace.native and sys.version_info[:2] == _TYPED_WITH
 
 
-def test_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str, list[str]]:
+def workers() -> int:
+    """Return how many tests without ROS run at a time."""
+    return min(os.cpu_count() or 1, _MOST_WORKERS)
+
+
+def pytest_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str, list[str]]:
     """Return the pytest runs: one where the user names tests, else without and then with ROS.
 
     The user's arguments come last, so that an own ``-m`` wins over ours.
@@ -65,15 +77,24 @@ def test_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str, l
     if names_tests(workspace.root, arguments):
         return {'tests': [*pytest, *arguments]}
     runs = {}
-    workers = str(min(os.cpu_count() or 1, _MOST_WORKERS))
     # Nodes of several tests at once would make each other late; those run one after the other.
-    side_by_side = {'test': ['-n', workers, '--dist', 'loadfile'], 'test_ros': []}
+    side_by_side = {'test': ['-n', str(workers()), '--dist', 'loadfile'], 'test_ros': []}
     for label, folder in (('unit tests', 'test'), ('tests with ROS', 'test_ros')):
         found = sorted(str(path) for path in workspace.root.glob(f'src/*/{folder}/'))
         found = [path for path in found if any(Path(path).rglob('test_*.py'))]
         if found:
-            runs[label] = [*pytest, '-m', 'not soak', *side_by_side[folder], *found, *arguments]
+            runs[label] = [*pytest, *side_by_side[folder], *found, *arguments]
     return runs
+
+
+def colcon_commands(workspace: Workspace) -> dict[str, list[str]]:
+    """Return what runs the tests of all packages: without ROS side by side, then with ROS."""
+    return {
+        'unit tests': build.test_command(
+            workspace, side_by_side=workers(), ctest=('-LE', ROS_LABEL)
+        ),
+        'tests with ROS': build.test_command(workspace, side_by_side=1, ctest=('-L', ROS_LABEL)),
+    }
 
 
 def run(workspace: Workspace, arguments: Sequence[str]) -> int:
@@ -83,13 +104,25 @@ def run(workspace: Workspace, arguments: Sequence[str]) -> int:
     if not checks_types(workspace):
         wanted = '.'.join(map(str, _TYPED_WITH))
         say(f'mypy is left out: the types are checked with Python {wanted} and its locked numpy')
-    commands = style_commands(workspace) | test_commands(workspace, arguments)
+    with_colcon = not arguments and build.has_package(env, build.TEST_PACKAGE)
+    if with_colcon:
+        test_results.forget(workspace)
+        tests = colcon_commands(workspace)
+        # Nothing is built while tests run, so those of a package need not wait for another's.
+        env['COLCON_FEATURE_FLAGS'] = 'drop_test_deps'
+    else:
+        tests = pytest_commands(workspace, arguments)
+    commands = style_commands(workspace) | tests
     for label, command in commands.items():
         say(label)
+        started = time.monotonic()
         code = subprocess.run(command, cwd=workspace.root, env=env, check=False).returncode
+        say(f'{label}: {time.monotonic() - started:.0f} s')
         selected_nothing = code == _NO_TESTS_SELECTED and arguments
         if code != 0 and not selected_nothing:
             failed.append(f'{label} (exit code {code})')
+    if with_colcon:
+        print(test_results.summary(map(test_results.read, test_results.files(workspace))))
     if failed:
         say(f'FAILED: {", ".join(failed)}')
         return 1

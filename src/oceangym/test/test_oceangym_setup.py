@@ -225,15 +225,17 @@ def make_package(root: Path) -> Path:
     return home
 
 
-def test_python_needs_no_build_but_messages_and_new_executables_do(tmp_path):
+def test_changed_python_needs_no_build_but_messages_and_new_files_do(tmp_path):
     home = make_package(tmp_path)
     key = build.package_key(home, 'base', tmp_path)
     (home / 'demo' / 'a.py').write_text('A = 2\n', encoding='utf-8')
-    (home / 'demo' / 'b.py').write_text('', encoding='utf-8')
     assert build.package_key(home, 'base', tmp_path) == key
+    (home / 'demo' / 'b.py').write_text('', encoding='utf-8')
+    with_module = build.package_key(home, 'base', tmp_path)
+    assert with_module != key
     (home / 'msg' / 'A.msg').write_text('bool b\n', encoding='utf-8')
     changed = build.package_key(home, 'base', tmp_path)
-    assert changed != key
+    assert changed != with_module
     (home / 'scripts').mkdir()
     (home / 'scripts' / 'a_node').write_text('', encoding='utf-8')
     assert build.package_key(home, 'base', tmp_path) != changed
@@ -381,16 +383,6 @@ def test_doctor_table_shows_remedies_only_where_needed():
 
 
 # --- tests verb, requirements, manifests -------------------------------------------------------
-
-
-def test_named_tests_run_alone_and_options_go_to_both_runs():
-    here = Workspace(root=ROOT, native=False)
-    named = testing.test_commands(here, ['src/oceangym/test/test_oceangym_setup.py::x', '-q'])
-    assert list(named) == ['tests']
-    both = testing.test_commands(here, ['-k', 'scorer'])
-    assert 'unit tests' in both
-    assert all(command[-2:] == ['-k', 'scorer'] for command in both.values())
-    assert '-n' in both['unit tests'] and '-n' not in both['tests with ROS']
 
 
 def test_types_are_checked_with_the_numpy_they_are_written_for(monkeypatch):
