@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -13,18 +12,8 @@ from oceangym_gazebo.server import GazeboServer
 from oceangym_sim.engine import Engine
 
 
-def gazebo_engine(*, world: Path, vehicle: Path, rendered: bool) -> Engine:
-    """Return an engine whose physics and raw images are those of a Gazebo server in this process.
-
-    Args:
-        world: World file.
-        vehicle: Model file.
-        rendered: Whether images are wanted.
-
-    Raises:
-        OceanGymError: Gazebo is not installed, or it does not take the files.
-    """
-    server = GazeboServer(world=world, vehicle=vehicle, rendered=rendered)
+def gazebo_engine(server: GazeboServer) -> Engine:
+    """Return an engine whose physics and raw images are those of a server in this process."""
     flown: list[GazeboPlant] = []
 
     def plant(**arguments: Any) -> GazeboPlant:

@@ -28,6 +28,41 @@ _PIXELS: dict[str, tuple[str, Any, int]] = {
 _FLOAT32 = 7  # sensor_msgs/PointField
 
 
+class RawSensors:
+    """What Gazebo's cameras and lidars show at one instant."""
+
+    def __init__(
+        self,
+        *,
+        server: GazeboServer,
+        cameras: tuple[CameraSpec, ...],
+        sonars: tuple[SonarSpec, ...],
+    ) -> None:
+        """Read the sensors that stand for these cameras and sonars."""
+        self._server = server
+        self._cameras = tuple(spec.direction for spec in cameras)
+        self._sonars = tuple(spec.direction for spec in sonars)
+        image, cloud = message_type('Image'), message_type('PointCloudPacked')
+        self._topics = {_camera(name, kind): image for name in self._cameras for kind in _PIXELS}
+        self._topics |= {_cloud(name): cloud for name in self._sonars}
+
+    def take(self, wrench: Array) -> tuple[dict[str, DepthPicture], dict[str, PackedCloud]]:
+        """Return pictures and clouds by direction; Gazebo takes a step for them.
+
+        Args:
+            wrench: (6,) On base_link during that step.
+        """
+        messages = self._server.capture(self._topics, wrench)
+        pictures = {
+            name: DepthPicture(
+                colour=pixels(messages[_camera(name, 'image')], 'image'),
+                depth=pixels(messages[_camera(name, 'depth_image')], 'depth_image'),
+            )
+            for name in self._cameras
+        }
+        return pictures, {name: PackedCloud(messages[_cloud(name)]) for name in self._sonars}
+
+
 class GazeboSensors(SensorSuite):
     """Images and pings of what Gazebo renders.
 
@@ -82,41 +117,28 @@ class GazeboSensors(SensorSuite):
         )
         self._server = server
         self._wrench = wrench
-        self._topics: dict[str, Any] = {}
+        self._raw: RawSensors | None = None
         if mode != 'all':
             return
+        self._raw = RawSensors(server=server, cameras=cameras, sonars=sonars)
         self._pictures = DepthCameras(specs=cameras, optics=optics, lamps=lamps, seed=seed)
         self._lidars = {
             spec.direction: LidarSonar(spec, seed=seed, water=sound) for spec in sonars
         }
-        image, cloud = message_type('Image'), message_type('PointCloudPacked')
-        self._topics = {
-            _camera(spec.direction, kind): image for spec in cameras for kind in _PIXELS
-        } | {_cloud(spec.direction): cloud for spec in sonars}
 
     def observe(
         self, *, pose: Pose, index: int, lamp_level: float, thrust: Array | None = None
     ) -> SensorReading:
         """Return what the vehicle perceives; see `SensorSuite.observe`."""
         reading = super().observe(pose=pose, index=index, lamp_level=lamp_level, thrust=thrust)
-        if not self._topics:
+        if self._raw is None:
             return reading
-        messages = self._server.capture(self._topics, self._wrench())
-        pictures = {
-            spec.direction: DepthPicture(
-                colour=pixels(messages[_camera(spec.direction, 'image')], 'image'),
-                depth=pixels(messages[_camera(spec.direction, 'depth_image')], 'depth_image'),
-            )
-            for spec in self._pictures.specs
-        }
+        pictures, clouds = self._raw.take(self._wrench())
         frames = self._pictures.develop(
             pictures, pose=self._server.state.pose, index=index, lamp_level=lamp_level
         )
         cameras = {name: frame.image for name, frame in frames.items()}
-        sonars = {
-            name: lidar.ping(PackedCloud(messages[_cloud(name)]), index)
-            for name, lidar in self._lidars.items()
-        }
+        sonars = {name: lidar.ping(clouds[name], index) for name, lidar in self._lidars.items()}
         hashes = {f'camera/{name}': digest(image) for name, image in cameras.items()}
         hashes |= {f'sonar/{name}': digest(ping.polar) for name, ping in sonars.items()}
         return replace(reading, cameras=cameras, sonars=sonars, image_hashes=hashes)

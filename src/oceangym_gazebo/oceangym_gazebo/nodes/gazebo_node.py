@@ -9,6 +9,7 @@ from oceangym_core.assets import assets_root
 from oceangym_core.nodes.kit import run_node
 from oceangym_core.options import RunOptions
 from oceangym_gazebo.engine import gazebo_engine
+from oceangym_gazebo.server import GazeboServer
 from oceangym_sim.engine import Engine
 from oceangym_sim.nodes.sim_node import SimNode
 from oceangym_sim.simulator import VEHICLE
@@ -16,9 +17,11 @@ from oceangym_sim.simulator import VEHICLE
 
 def _engine(world: Path, options: RunOptions) -> Engine:
     return gazebo_engine(
-        world=world,
-        vehicle=assets_root() / 'models' / VEHICLE / 'model.sdf',
-        rendered=options.resolved_sensors == 'all',
+        GazeboServer(
+            world=world,
+            vehicle=assets_root() / 'models' / VEHICLE / 'model.sdf',
+            rendered=options.resolved_sensors == 'all',
+        )
     )
 
 
