@@ -10,7 +10,8 @@ import numpy as np
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
 from oceangym_core.rng import generator
-from oceangym_core.waters import Profile
+from oceangym_core.waters import Environment as NamedEnvironment
+from oceangym_core.waters import Profile, Water
 
 ATMOSPHERE_PA = 101_325.0
 
@@ -70,6 +71,13 @@ class Current:
         swing = self.swing * math.sin(2 * math.pi * time / self.period + self.phase)
         angle = self.heading + self.veer * z + swing
         return self.speed * math.cos(angle), self.speed * math.sin(angle), 0.0
+
+
+def current_in(water: Water, profile: Profile, seed: int) -> Current:
+    """Return the current of an episode: the water's own, where it has one, else the profile's."""
+    if isinstance(water, NamedEnvironment) and water.current is not None:
+        profile = profile.model_copy(update={'current': water.current})
+    return Current.of(profile, seed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,14 +20,13 @@ from oceangym_core.observation import (
     StepTruth,
 )
 from oceangym_core.signed_distance import build_distance_field, cast_ray
-from oceangym_core.waters import Environment as NamedEnvironment
-from oceangym_core.waters import Profile, Water
+from oceangym_core.waters import Water
 from oceangym_core.world import Anchor, World
 from oceangym_sim.autopilot import Autopilot
 from oceangym_sim.camera_truth import CameraTruth, Labeller
 from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.engine import EMBEDDED, Engine
-from oceangym_sim.environment import Current, Environment
+from oceangym_sim.environment import current_in, Environment
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.maneuver import ManeuverExecutor
 from oceangym_sim.navigation import ImuSample, Navigation
@@ -151,7 +150,7 @@ class Simulator:
         anchors = self._anchors(request.targets)
         environment = Environment(
             depth_offset=self.options.water.depth_offset,
-            current=Current.of(self._profile(request.profile), request.seed),
+            current=current_in(self.options.water, request.profile, request.seed),
         )
         self._request = request
         self._ticks = 0
@@ -341,13 +340,6 @@ class Simulator:
             return tuple(self.world.anchor(name) for name in names)
         except OceanGymError as error:
             raise RefusedError(Refusal.UNKNOWN_TARGET, str(error)) from error
-
-    def _profile(self, profile: Profile) -> Profile:
-        """Return a profile with the current of the environment, where that has one."""
-        water = self.options.water
-        if not isinstance(water, NamedEnvironment) or water.current is None:
-            return profile
-        return profile.model_copy(update={'current': water.current})
 
     def _need_reset(self) -> ResetRequest:
         if self._request is None:

@@ -6,13 +6,14 @@ monotonically through the table; other voltages scale it to their own measured e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 
-from oceangym_core.geometry import Array
+from oceangym_core.geometry import Array, Pose
 
 ROTOR_DIAMETER = 0.076  # m
 
@@ -20,6 +21,7 @@ ROTOR_DIAMETER = 0.076  # m
 _PULSE = np.array([-400, -300, -200, -100, -40, -28, 28, 40, 100, 200, 300, 400], dtype=float)
 _THRUST_16V = np.array([-39.9, -26.6, -14.1, -4.72, -0.67, 0.0, 0.0, 0.76, 5.92, 17.9, 33.5, 51.4])
 _FULL_PULSE = 400.0
+ROTOR_DIAMETER = 0.076  # m
 _NOMINAL_VOLTAGE = 16.0
 
 _VOLTAGES = np.array([10.0, 12.0, 14.0, 16.0, 18.0, 20.0])
@@ -108,6 +110,19 @@ def throttle_for(thrust: ArrayLike, voltage: float = _NOMINAL_VOLTAGE) -> Array:
     pulse = np.sign(wanted) * (scale.dead_band + np.maximum(beyond, 0.0))
     throttle: Array = np.where(wanted == 0, 0.0, pulse / _FULL_PULSE)
     return throttle
+
+
+def submergence(pose: Pose, places: Sequence[tuple[float, float, float]]) -> Array:
+    """Return the share of its thrust that each rotor gives near the surface (T,), 0..1.
+
+    It falls from 1 to 0 while the rotor's disc rises through z = 0, as in the compiled dynamics.
+
+    Args:
+        pose: base_link in map.
+        places: Of the rotors in base_link [m].
+    """
+    height = pose.apply(np.asarray(places, dtype=float).reshape(-1, 3))[:, 2]
+    return np.clip(0.5 - height / ROTOR_DIAMETER, 0.0, 1.0)
 
 
 def electrical_power(thrust: ArrayLike) -> Array:
