@@ -15,7 +15,6 @@ from scipy.interpolate import PchipInterpolator
 
 from oceangym_core.geometry import Array, Pose
 
-ROTOR_DIAMETER = 0.076  # m
 
 # Pulse width minus 1500 [us] -> thrust [N] at 16 V.
 _PULSE = np.array([-400, -300, -200, -100, -40, -28, 28, 40, 100, 200, 300, 400], dtype=float)
