@@ -13,6 +13,7 @@ from oceangym_core.arguments import MAX_SEED
 from oceangym_core.assets import config_path
 from oceangym_core.benchmark_version import BENCHMARK_VERSION
 from oceangym_core.errors import unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.tasks import Name
 from oceangym_core.text_files import read_schema, Schema
 
@@ -223,7 +224,7 @@ def benchmark_path(name: str) -> Path:
         OceanGymError: There is none of this name.
     """
     if name.endswith(('.yaml', '.yml')) or '/' in name:
-        return Path(name).expanduser()
+        return user_path(name)
     if name not in benchmark_names():
         raise unknown_name(
             'benchmark',

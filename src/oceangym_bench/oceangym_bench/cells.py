@@ -19,6 +19,7 @@ from oceangym_bench.benchmark_file import (
 )
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import prompt_names, resolve_names, RunOptions
+from oceangym_core.paths import user_path
 from oceangym_core.tasks import config_folder, TaskRegistry
 
 MAX_CELLS = 20_000
@@ -176,7 +177,7 @@ def _check_names(benchmark: BenchmarkFile, point: _TaskPoint, duration: float | 
 
 def _folders(benchmark: BenchmarkFile) -> tuple[Path, ...]:
     """Return the file's own configuration directories."""
-    return tuple(Path(folder).expanduser() for folder in benchmark.config)
+    return tuple(user_path(folder) for folder in benchmark.config)
 
 
 def _keys(
@@ -302,7 +303,7 @@ def _task_points(benchmark: BenchmarkFile) -> tuple[_TaskPoint, ...]:
             points.append(named[entry])
         else:
             known_choice('task', entry, (*TASK_GROUPS, *named, *registry.names()))
-            task = str(Path(entry).expanduser().resolve()) if _is_file(entry) else entry
+            task = str(user_path(entry).resolve()) if _is_file(entry) else entry
             world = registry.get(task).world_source
             by_id = True
             for water in benchmark.waters or ('shallow',):

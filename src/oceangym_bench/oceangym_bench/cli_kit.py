@@ -5,46 +5,32 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 import re
-from typing import NoReturn
 
 from rich.console import Console
 
 from oceangym_bench.benchmark_file import benchmark_names, benchmark_path
-from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.command_parser import CommandParser
+from oceangym_core.paths import user_path
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130
 
 
-class Parser(argparse.ArgumentParser):
-    """Refuses with a message that says what was probably meant."""
-
-    def error(self, message: str) -> NoReturn:
-        """Raise what the command line prints.
-
-        Raises:
-            OceanGymError: Always.
-        """
-        unknown = re.search(r'unrecognized arguments: (--[^\s=]+)', message)
-        if unknown:
-            flags = [flag for flag in self._option_string_actions if flag.startswith('--')]
-            raise unknown_name('flag', unknown.group(1), flags)
-        raise OceanGymError(f'{self.prog}: {message}. See {self.prog} --help')
-
-
-def verb_parser(verb: str, description: str) -> Parser:
+def verb_parser(verb: str, description: str) -> CommandParser:
     """Return the parser of one verb."""
-    return Parser(prog=f'oceangym bench {verb}', description=description, allow_abbrev=False)
+    return CommandParser(
+        prog=f'oceangym bench {verb}', description=description, allow_abbrev=False
+    )
 
 
-def add_file(parser: Parser, *, directory: bool) -> None:
+def add_file(parser: CommandParser, *, directory: bool) -> None:
     """Add the argument that names a benchmark, and the flag for where its results are."""
     what = 'benchmark file or name' + (', or directory of its results' if directory else '')
     parser.add_argument('file', help=f'{what}; shipped: {", ".join(benchmark_names())}')
     parser.add_argument('--results-dir', type=Path, help="in place of the file's results_dir")
 
 
-def add_filter(parser: Parser) -> None:
+def add_filter(parser: CommandParser) -> None:
     """Add the flag that chooses runs."""
     parser.add_argument(
         '--filter',
@@ -69,7 +55,7 @@ def positive(text: str) -> int:
 
 def place_of(text: str) -> Path:
     """Return the directory that a word names, or else the benchmark file."""
-    path = Path(text).expanduser()
+    path = user_path(text)
     return path if path.is_dir() else benchmark_path(text)
 
 

@@ -17,6 +17,7 @@ from oceangym_bench.directory import (
     statuses,
 )
 from oceangym_core.errors import OceanGymError
+from oceangym_core.paths import user_path
 from oceangym_core.record import RUN_FILE
 from oceangym_core.scoring import SCORERS
 
@@ -46,7 +47,7 @@ def report_verb(words: Sequence[str]) -> int:
     sources: list[Path] = []
     directories: list[BenchmarkDirectory] = []
     for text in given.paths:
-        path = Path(text).expanduser()
+        path = user_path(text)
         if path.is_dir() and not (path / BENCHMARK_COPY).is_file():
             sources.append(path)
             continue
@@ -134,7 +135,7 @@ def verify_verb(words: Sequence[str]) -> int:
     )
     parser.add_argument('--json', action='store_true', help='print JSON instead of text')
     given = parser.parse_args(words)
-    runs = [run for text in given.paths for run in _runs_in(Path(text).expanduser())]
+    runs = [run for text in given.paths for run in _runs_in(user_path(text))]
     if given.sample is not None and given.sample < len(runs):
         runs = [runs[i * len(runs) // given.sample] for i in range(given.sample)]
     hangar, console = Hangar(), Console()

@@ -23,6 +23,7 @@ from oceangym_bench.jobs import JobResult
 from oceangym_bench.locks import own_lock
 from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError
+from oceangym_core.paths import user_path
 from oceangym_core.record import EPISODE_FILE, SCORE_FILE
 from oceangym_core.text_files import MAX_YAML_BYTES, read_json, read_text, write_atomic
 
@@ -86,7 +87,7 @@ class BenchmarkDirectory:
     def of(cls, benchmark: BenchmarkFile, results_dir: Path | None = None) -> BenchmarkDirectory:
         """Return the directory of a file's results."""
         base = Path(benchmark.results_dir) if results_dir is None else results_dir
-        return cls((base.expanduser() / benchmark.name).resolve())
+        return cls((user_path(base) / benchmark.name).resolve())
 
     @classmethod
     def at(cls, path: Path) -> BenchmarkDirectory:

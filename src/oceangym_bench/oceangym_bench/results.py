@@ -13,6 +13,7 @@ from oceangym_bench.tracks import Track
 from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import MODEL_AGENTS
+from oceangym_core.paths import user_path
 from oceangym_core.record import RUN_FILE, SCORE_FILE
 from oceangym_core.record_reader import is_oceangym_tree
 from oceangym_core.scoring import rescore, SCORERS
@@ -204,7 +205,7 @@ def read_rows(paths: Path | str | Iterable[Path | str]) -> tuple[EpisodeRow, ...
     found: dict[Path, None] = {}
     rows: list[EpisodeRow] = []
     for item in given:
-        root = Path(item).expanduser()
+        root = user_path(item)
         runs = list(_run_directories(root))
         if runs:
             found |= dict.fromkeys(run.resolve() for run in runs)

@@ -16,6 +16,7 @@ from typing import Any
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import MODEL_AGENTS, prompt_names, RunOptions
+from oceangym_core.paths import user_path
 from oceangym_core.provenance import files_sha256, world_files
 from oceangym_core.tasks import TaskSpec
 from oceangym_core.waters import Water
@@ -66,7 +67,7 @@ def prompt_folder(name: str, config_dirs: Iterable[Path] = ()) -> Path:
         OceanGymError: There is none.
     """
     if '/' in name or name.startswith('~') or name in ('.', '..'):
-        folder = Path(name).expanduser()
+        folder = user_path(name)
         if not folder.is_dir():
             raise OceanGymError(f'prompt {folder} is not a folder')
         return folder

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import model_names, RunOptions
+from oceangym_core.paths import user_path
 from oceangym_core.tasks import config_folder
 from oceangym_core.text_files import read_yaml
 
@@ -25,7 +26,7 @@ def preset_file(name: str, config_dirs: Iterable[Path] = ()) -> Path:
         OceanGymError: There is none of this name.
     """
     if name.endswith(_YAML):
-        return Path(name).expanduser()
+        return user_path(name)
     own = [config_folder(folder, 'agents') for folder in config_dirs]
     for folder in (*reversed(own), config_path('agents')):
         for ending in _YAML:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.starts import parse_start
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
@@ -46,6 +47,10 @@ _ONLY_WITH = {'frame_seed': ('frame', 'shifted'), 'rtf': ('mode', 'realtime')}
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
 _AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
 _YAML = ('.yaml', '.yml')
+# Longer ones are no mistake in typing, and a message cannot repeat them.
+_LONGEST_WORD = 20_000
+# A full topic name has at most 247 characters in ROS 2, and the contract's own part takes up to 60.
+_LONGEST_NAMESPACE = 180
 _BY_NAME = {argument.name: argument for argument in ARGUMENTS}
 
 
@@ -107,6 +112,11 @@ class RunOptions:
             raise OceanGymError(
                 f'namespace {self.namespace!r} is not a ROS name; '
                 'use letters, digits and underscores, beginning with a letter, e.g. auv'
+            )
+        if len(self.namespace) > _LONGEST_NAMESPACE:
+            raise OceanGymError(
+                f'namespace {self.namespace[:20]}... has {len(self.namespace)} characters; '
+                f'allowed: up to {_LONGEST_NAMESPACE}, as ROS limits the length of topic names'
             )
         parse_start(self.start)
         if self.agent == 'replay' and not self.replay:
@@ -218,14 +228,17 @@ def _paths(name: str, text: str) -> tuple[Path, ...]:
             f'{name}:={text} is one path with a colon in its name, and colons separate paths. '
             'Rename it, or give a symbolic link to it.'
         )
-    return tuple(Path(part).expanduser() for part in text.split(':') if part)
+    paths = tuple(user_path(part) for part in text.split(':') if part)
+    if text and not paths:
+        raise OceanGymError(f'{name}:={text} names no path; leave it out, or give one')
+    return paths
 
 
 def _exists(path: str) -> bool:
     try:
-        return Path(path).expanduser().exists()
-    except (OSError, RuntimeError):
-        # Too long for a name, or the home of nobody.
+        return user_path(path).exists()
+    except (OSError, ValueError, OceanGymError):
+        # Too long for a name, a null character in it, or the home of nobody.
         return False
 
 
@@ -310,7 +323,7 @@ def _read(argument: Argument, text: str) -> object:
         whole = argument.kind is Kind.INTEGER
         # Plain decimal notation only: int() and float() would also take 1_0, nan and spaces.
         pattern = r'[+-]?\d{1,19}' if whole else r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?'
-        if not re.fullmatch(pattern, text):
+        if not re.fullmatch(pattern, text, re.ASCII):
             what = 'a whole number' if whole else 'a number'
             raise OceanGymError(
                 f'{argument.name} {text!r} is not {what}; '
@@ -332,6 +345,10 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
     given: dict[str, Any] = {}
     for word in arguments:
         name, separator, text = word.partition(':=')
+        if len(word) > _LONGEST_WORD:
+            raise OceanGymError(
+                f'argument {name[:40]}:= has {len(text)} characters; at most {_LONGEST_WORD} are read'
+            )
         if not separator:
             bare = re.split(r'[=:\s]', word.lstrip('-'), maxsplit=1)[0]
             hint = f'Write {bare}:=value.' if bare in _BY_NAME else 'Write name:=value.'

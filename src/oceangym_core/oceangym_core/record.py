@@ -7,6 +7,7 @@ from datetime import datetime
 import json
 import os
 from pathlib import Path
+import re
 from typing import Any, TextIO
 
 import yaml
@@ -21,6 +22,7 @@ from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
 from oceangym_core.model_identity import model_entry
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
+from oceangym_core.paths import user_path
 from oceangym_core.provenance import (
     experience_sources,
     git_state,
@@ -40,13 +42,15 @@ from oceangym_core.record_reader import episode_of, parse_end, parse_step
 from oceangym_core.record_schema import run_file_content
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target, TaskSpec
-from oceangym_core.text_files import write_atomic
+from oceangym_core.text_files import utf8_text, write_atomic
 from oceangym_core.waters import Profile, Water
 from oceangym_core.world import World
 
 RUN_FILE = 'run.yaml'
 EPISODE_FILE = 'episode.jsonl'
 SCORE_FILE = 'score.json'
+# Three of them and the rest of a run's name stay below the 255 bytes of a file's name.
+_LONGEST_NAME_PART = 40
 
 
 def run_id_for(options: RunOptions, now: datetime) -> str:
@@ -54,13 +58,18 @@ def run_id_for(options: RunOptions, now: datetime) -> str:
     start = 'custom' if ',' in options.start else options.start
     parts = [
         now.strftime('%Y%m%d-%H%M%S'),
-        Path(options.task).stem,
-        Path(options.water).stem,
+        _name_part(Path(options.task).stem),
+        _name_part(Path(options.water).stem),
         start,
-        options.agent_name,
+        _name_part(options.agent_name),
         f's{options.seed}',
     ]
     return '_'.join(parts)
+
+
+def _name_part(text: str) -> str:
+    """Return a file's name as part of a directory's: short enough, and nothing to be quoted."""
+    return re.sub(r'[^\w.-]+', '-', utf8_text(text))[:_LONGEST_NAME_PART]
 
 
 def new_run_directory(results_dir: Path, run_id: str) -> Path:
@@ -71,7 +80,7 @@ def new_run_directory(results_dir: Path, run_id: str) -> Path:
     """
     for attempt in range(1, 1000):
         name = run_id if attempt == 1 else f'{run_id}_{attempt}'
-        directory = results_dir.expanduser() / name
+        directory = user_path(results_dir) / name
         try:
             directory.mkdir(parents=True, exist_ok=False)
         except FileExistsError:

@@ -21,9 +21,12 @@ FIXED_STARTS: dict[str, tuple[float, float, float, float]] = {
 }
 START_NAMES = (*FIXED_STARTS, 'random')
 # A random start of its own seed, so that repeats with other seeds begin at the same place.
-_SEEDED_START = re.compile(r'random_(\d{1,18})')
+_SEEDED_START = re.compile(r'random_(\d{1,18})', re.ASCII)
+
+_NUMBER = re.compile(r'[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?', re.ASCII)
 
 MIN_TARGET_RANGE_M = 100.0
+MAX_YAW_DEG = 360.0
 SEABED_CLEARANCE_M = 10.0
 OBSTACLE_CLEARANCE_M = 15.0
 SURFACE_MARGIN_M = 3.0
@@ -70,16 +73,20 @@ def parse_start(text: str) -> tuple[str, tuple[float, float, float, float] | Non
             (*START_NAMES, 'random_<seed>'),
             hint='A place of your own is x,y,z,yaw_deg in map.',
         )
-    try:
-        numbers = [float(part) for part in text.split(',')]
-    except ValueError:
-        numbers = []
-    if len(numbers) != 4 or not all(math.isfinite(n) for n in numbers):
+    parts = [part.strip() for part in text.split(',')]
+    # Plain decimal notation only: float() would also take 1_44, nan and digits of other scripts.
+    numbers = [float(part) for part in parts if _NUMBER.fullmatch(part)]
+    if len(parts) != 4 or len(numbers) != 4 or not all(math.isfinite(n) for n in numbers):
         raise OceanGymError(
             f'start {text!r} is not four numbers x,y,z,yaw_deg '
             '(metres in map, z up from the surface; degrees), e.g. 144,-114,-63,-135'
         )
     x, y, z, yaw = numbers
+    if abs(yaw) > MAX_YAW_DEG:
+        raise OceanGymError(
+            f'start {text!r}: yaw {yaw:g} is out of range; allowed: -{MAX_YAW_DEG:g} .. '
+            f'{MAX_YAW_DEG:g} degrees, counter-clockwise from east'
+        )
     return 'custom', (x, y, z, yaw)
 
 

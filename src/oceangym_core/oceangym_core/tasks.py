@@ -16,6 +16,7 @@ from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.footprint import Footprint
 from oceangym_core.footprints import footprint_boxes
+from oceangym_core.paths import user_path
 from oceangym_core.text_files import read_schema, Schema
 from oceangym_core.world import World
 
@@ -142,7 +143,7 @@ class TaskSpec(Schema):
         """The name of a shipped world, or the path of a world file taken from beside the task's."""
         if self._path is None or not self.world.endswith(WORLD_FILES):
             return self.world
-        return str((self._path.parent / Path(self.world).expanduser()).resolve())
+        return str((self._path.parent / user_path(self.world)).resolve())
 
     @property
     def reference_image_path(self) -> Path | None:
@@ -247,7 +248,7 @@ class TaskRegistry:
             OceanGymError: There is none; says what was probably meant.
         """
         if name.endswith(('.yaml', '.yml')):
-            return load_task(Path(name).expanduser())
+            return load_task(user_path(name))
         alias = self.alias(name)
         key = alias[0] if alias else name
         if key not in self.tasks:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.tasks import config_folder, Name, Text
 from oceangym_core.text_files import read_schema, Schema
 
@@ -108,7 +109,7 @@ def load_water(name: str, extra_dirs: Iterable[Path] = ()) -> Water:
     """
     if name.endswith(('.yaml', '.yml')):
         # An environment may say all that a water may.
-        return read_schema(Path(name).expanduser(), Environment)
+        return read_schema(user_path(name), Environment)
     entries = _waters(extra_dirs)
     if name not in entries:
         raise unknown_name(
@@ -150,7 +151,7 @@ def _load(
     kind: str, folder: str, schema: type[EntryT], name: str, extra_dirs: Iterable[Path]
 ) -> EntryT:
     if name.endswith(('.yaml', '.yml')):
-        return read_schema(Path(name).expanduser(), schema)
+        return read_schema(user_path(name), schema)
     entries = _entries(folder, schema, extra_dirs)
     if name not in entries:
         raise unknown_name(

@@ -9,6 +9,7 @@ import sys
 
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import RunOptions
+from oceangym_core.paths import user_path
 from oceangym_core.tasks import TaskRegistry, WORLD_FILES
 from oceangym_worlds.generate import ensure_world
 
@@ -21,7 +22,7 @@ def say(message: str) -> None:
 def cache_directory() -> Path:
     """Return where generated worlds are kept."""
     base = os.environ.get('XDG_CACHE_HOME') or '~/.cache'
-    return Path(base).expanduser() / 'oceangym' / 'worlds'
+    return user_path(base) / 'oceangym' / 'worlds'
 
 
 def world_file(options: RunOptions, report: Callable[[str], None] = say) -> Path:

@@ -13,6 +13,7 @@ from oceangym_agent.memory.tokens import cut_text, one_line
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
+from oceangym_core.paths import user_path
 from oceangym_core.record_schema import RunFile
 from oceangym_core.text_files import read_schema
 
@@ -129,7 +130,7 @@ def load_experience(
 
 def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
     """Return one source's memories and the frame that they are in."""
-    path = Path(given).expanduser()
+    path = user_path(given)
     try:
         directory = path if path.is_dir() else path.parent
         files = _memory_files(path)

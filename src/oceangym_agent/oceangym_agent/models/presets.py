@@ -12,6 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.text_files import read_schema, read_yaml, Schema
 
 YAML_ENDINGS = ('.yaml', '.yml')
@@ -179,7 +180,7 @@ def load_preset(name: str, config_dirs: Sequence[Path] = ()) -> ModelPreset:
         OceanGymError: There is no such preset, or its file is not valid.
     """
     if name.endswith(YAML_ENDINGS):
-        return _read(Path(name).expanduser())
+        return _read(user_path(name))
     for directory in _directories(config_dirs):
         for ending in YAML_ENDINGS:
             # Only a plain file name: '../x' or an absolute path is no preset's name.

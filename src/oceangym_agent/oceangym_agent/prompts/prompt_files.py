@@ -22,6 +22,7 @@ from pydantic import Field
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.provenance import files_sha256
 from oceangym_core.text_files import read_schema, read_text, Schema
 
@@ -130,7 +131,7 @@ def load_prompt(name: str, config_dirs: Iterable[Path] = ()) -> PromptSet:
         OceanGymError: There is none, or it is incomplete or wrong.
     """
     if '/' in name or name.startswith('~') or name in ('.', '..'):
-        return _read(Path(name).expanduser())
+        return _read(user_path(name))
     folders = _folders(config_dirs)
     if name not in folders:
         raise unknown_name(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 import json
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from oceangym_core.command_parser import CommandParser
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.paths import user_path
 from oceangym_core.record_reader import (
     FileGroup,
     is_oceangym_tree,
@@ -51,7 +52,7 @@ def rescore(path: Path | str, scorer: str | None = None) -> dict[str, Any]:
     Raises:
         OceanGymError: There is nothing of the kind at the path, or a file is wrong.
     """
-    root = Path(path).expanduser()
+    root = user_path(path)
     if scorer is not None and scorer not in SCORERS:
         raise unknown_name('scorer', scorer, SCORERS)
     if not root.is_dir():
@@ -171,17 +172,19 @@ def _task_numbers(task: TaskScore) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the ``score`` verb; return its exit code."""
-    parser = argparse.ArgumentParser(
-        prog='oceangym score', description='Score recorded runs or an OceanGym result tree again.'
+    parser = CommandParser(
+        prog='oceangym score',
+        description='Score recorded runs or an OceanGym result tree again.',
+        allow_abbrev=False,
     )
     parser.add_argument('path', help='run directory, directory of runs, or result tree')
     parser.add_argument('--scorer', help=f'one of {", ".join(SCORERS)}; default: all')
     parser.add_argument('--json', action='store_true', help='print JSON instead of a table')
-    arguments = parser.parse_args(argv)
     try:
+        arguments = parser.parse_args(argv)
         result = rescore(arguments.path, arguments.scorer)
     except OceanGymError as error:
-        sys.stderr.write(f'oceangym score: {error}\n')
+        sys.stderr.write(f'error: {error}\n')
         return 1
     if arguments.json:
         sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False) + '\n')
