@@ -275,6 +275,7 @@ class PingFormer:
             power,
             np.float32(spec.range_min),
             np.float32(spec.range_resolution),
+            np.float32(0.2 * math.log(10.0) * self.absorption),
         )
         return image
 

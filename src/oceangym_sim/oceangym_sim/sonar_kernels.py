@@ -10,13 +10,26 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def spread(image, near, far, power, range_min, resolution):
+def _beyond(distance, decay):
+    r = max(distance, np.float32(1e-2))
+    squared = np.float32(1.0) / (r * r)
+    return squared * squared * np.exp(-decay * r)
+
+
+@numba.njit(cache=True, nogil=True)
+def spread(image, near, far, power, range_min, resolution, decay):
     """Add each ray's power over the bins that its footprint covers (a quarter bin at least).
 
     A bin is what the sonar resolves: a point stays in its bin, or two where it lies on their edge.
+    Within a footprint the power goes with r^-5 exp(-decay r): on a plane the cosine and the spreading
+    take 1 / r and 1 / r^2, of elevation a range of dr covers dr / r^2, and absorption takes the rest.
+    So neighbours meet without a step. What lies beyond r is close to r^-4 exp(-decay r).
     """
     bins = image.shape[1]
     rays, beams = near.shape
+    beyond = np.empty(bins + 1, np.float32)
+    for i in range(bins + 1):
+        beyond[i] = _beyond(range_min + np.float32(i) * resolution, decay)
     for ray in range(rays):
         for beam in range(beams):
             p = power[ray, beam]
@@ -29,12 +42,21 @@ def spread(image, near, far, power, range_min, resolution):
                 low, high = middle - np.float32(0.125), middle + np.float32(0.125)
             if high <= 0.0 or low >= bins:
                 continue
-            density = p / (high - low)
             first, last = max(int(np.floor(low)), 0), min(int(np.floor(high)), bins - 1)
+            if last - first < 2:
+                density = p / (high - low)
+                for i in range(first, last + 1):
+                    covered = min(high, np.float32(i + 1)) - max(low, np.float32(i))
+                    if covered > 0.0:
+                        image[beam, i] += density * covered
+                continue
+            begin, end = _beyond(near[ray, beam], decay), _beyond(far[ray, beam], decay)
+            density = p / (begin - end)
+            before = begin if low >= 0.0 else beyond[0]
             for i in range(first, last + 1):
-                covered = min(high, np.float32(i + 1)) - max(low, np.float32(i))
-                if covered > 0.0:
-                    image[beam, i] += density * covered
+                after = end if high < np.float32(i + 1) else beyond[i + 1]
+                image[beam, i] += density * (before - after)
+                before = after
 
 
 @numba.njit(cache=True, nogil=True)

@@ -120,15 +120,9 @@ def test_square_on_wall_fills_the_bin_of_its_range() -> None:
     assert abs(peak - (20.0 - SPEC.range_min) / SPEC.range_resolution) <= 1.0
 
 
-@pytest.mark.parametrize('rays', [24, 64])
-@pytest.mark.parametrize('pitch_deg', [0.0, 12.0, 35.0, 80.0])
-@pytest.mark.parametrize('altitude', [0.5, 2.0, 3.5, 5.0, 20.0])
-def test_flat_seabed_leaves_no_bin_empty_at_any_grazing_angle(
-    altitude: float, pitch_deg: float, rays: int
-) -> None:
-    spec = replace(SPEC, elevation_rays=rays)
-    former = PingFormer(spec)
-    pitch = np.deg2rad(pitch_deg)
+def seabed(former: PingFormer, altitude: float, pitch: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean image of flat ground (mu 0.01) below the sonar, and each ray's distance."""
+    spec = former.spec
     down = np.array([-np.cos(pitch), 0.0, np.sin(pitch)])
     cosine = former.directions() @ down
     distance = np.where(cosine > 1e-6, altitude / np.maximum(cosine, 1e-6), np.inf)
@@ -137,7 +131,17 @@ def test_flat_seabed_leaves_no_bin_empty_at_any_grazing_angle(
     leans = sum(np.abs(edge @ down) for edge in former.edges()).astype(np.float32)
     power = former.echo_power(distance, cosine, np.full_like(distance, 0.01))
     near, far = footprint(distance, cosine, leans)
-    mean = former.noise_free(near, far, power)
+    return former.noise_free(near, far, power), distance
+
+
+@pytest.mark.parametrize('rays', [24, 64])
+@pytest.mark.parametrize('pitch_deg', [0.0, 12.0, 35.0, 80.0])
+@pytest.mark.parametrize('altitude', [0.5, 2.0, 3.5, 5.0, 20.0])
+def test_flat_seabed_leaves_no_bin_empty_at_any_grazing_angle(
+    altitude: float, pitch_deg: float, rays: int
+) -> None:
+    spec = replace(SPEC, elevation_rays=rays)
+    mean, distance = seabed(PingFormer(spec), altitude, np.deg2rad(pitch_deg))
     middle = spec.beams // 2
     # The first and the last range at which a ray of the beam meets the seabed.
     met = distance[:, middle][np.isfinite(distance[:, middle])]
@@ -145,6 +149,21 @@ def test_flat_seabed_leaves_no_bin_empty_at_any_grazing_angle(
     inside = (centres > met.min()) & (centres < met.max())
     assert inside.sum() >= (1 if altitude > 1.0 else 0)
     assert (mean[inside, middle] > 0.0).all()
+
+
+@pytest.mark.parametrize('altitude', [1.0, 2.0, 4.0])
+def test_flat_seabed_fades_with_the_cube_of_range_without_steps(altitude: float) -> None:
+    former = PingFormer(SPEC)
+    mean, _ = seabed(former, altitude, 0.0)
+    r = SPEC.range_min + (np.arange(SPEC.range_bins) + 0.5) * SPEC.range_resolution
+    # Where the pattern is flat enough for 64 rays: up to its edge at half power.
+    seen = (r > altitude / np.sin(SPEC.elevation_aperture / 2)) & (r < SPEC.range_max - 1.0)
+    # mu cos / r^2 of each d(elevation) cos(elevation) = h dr / r^2, of which the gain undoes 1 / r^2.
+    pattern = former.one_way(np.arcsin(np.minimum(altitude / r, 1.0))) ** 2
+    share = altitude**2 * SPEC.range_resolution / r**3 / former.cells.total
+    closed = 0.01 * share * pattern / 10 ** (former.preset.full_scale_db / 10)
+    error = 10 * np.log10(mean[seen, SPEC.beams // 2] / closed[seen])
+    assert np.abs(error).max() < 0.8
 
 
 def test_speckle_is_rayleigh_for_one_look_and_unbiased() -> None:
