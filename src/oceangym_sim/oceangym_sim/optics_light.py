@@ -53,6 +53,8 @@ _RIPPLES = (
 # Depth over which scattering washes the caustics out [m], and beyond which they are not computed.
 _CAUSTIC_DEPTH = 7.0
 CAUSTIC_REACH = 30.0
+# Light below this is none [lux]: its logarithm stays finite.
+_FAINTEST = 1e-30
 _GLOW_STEPS = 6
 _GLOW_REACH = 25.0
 # Cosine off axis below which a lamp's housing cuts into its beam.
@@ -79,6 +81,10 @@ class LightField:
         scene.activate()
         # Opaque: one kernel, cached on disk, serves every water.
         self._kd = colour(optics.kd)
+        # Daylight at map z = 0, as if the surface were where the depth offset puts it.
+        self._log_top = colour(
+            np.log(np.maximum(optics.surface_irradiance, _FAINTEST)) - optics.kd * optics.depth_offset
+        )
         self._beam = colour(optics.beam_attenuation)
         self._direct = colour(optics.direct_attenuation)
         self._lamp_path = colour(optics.lamp_attenuation)
@@ -116,9 +122,10 @@ class LightField:
         """
         distance = dr.minimum(hits.distance, reach)
         ambient = colour(self.optics.irradiance(rig.z))
-        # Light at the hit from the light at the vehicle: E grows by exp(Kd rise).
-        rise = dr.minimum(direction.z * distance, -rig.position.z)
-        lighting = ambient * dr.exp(self._kd * rise) * self._daylight(hits, rig)
+        # By the depth of what is hit. (Where no light is left at the vehicle, it cannot be told
+        # from the light there: exp(Kd rise) overflows.)
+        depth = dr.maximum(-(rig.position.z + direction.z * distance), 0.0)
+        lighting = dr.exp(self._log_top - self._kd * depth) * self._daylight(hits, rig)
         glow = mi.Color3f(0.0)
         if lamp_level > 0.0:
             level = dr.opaque(mi.Float, float(lamp_level))
@@ -128,7 +135,7 @@ class LightField:
         outgoing = hits.albedo * lighting / math.pi
         outgoing = dr.select(
             hits.surface,
-            self._surface_radiance(hits.position, direction, distance, ambient, rig.position),
+            self._surface_radiance(hits.position, direction, distance),
             outgoing,
         )
         direct = dr.select(hits.valid, outgoing * dr.exp(-self._direct * distance), 0.0)
@@ -214,9 +221,7 @@ class LightField:
         spread = strain * bend * dr.rsqrt(1.0 + 0.6 * bend * bend)
         return 1.0 / dr.maximum(dr.abs(1.0 - spread), 0.22)
 
-    def _surface_radiance(
-        self, point: Any, direction: Any, distance: Any, ambient: Any, place: Any
-    ) -> Any:
+    def _surface_radiance(self, point: Any, direction: Any, distance: Any) -> Any:
         """Return the radiance that leaves the sea surface downwards: Snell's window or the mirror."""
         wave_scale = self._wave_slope / _WAVES_SLOPE
         slope_x, slope_y = mi.Float(0.0), mi.Float(0.0)
@@ -233,7 +238,7 @@ class LightField:
         softness = 0.02 + 1.7 * self._wave_slope * (1.0 - sharp)
         edge = dr.clip((cosine - _WINDOW_COSINE) / softness + 0.5, 0.0, 1.0)
         through = edge * edge * (3.0 - 2.0 * edge) * (1.0 - 0.02)
-        at_surface = ambient * dr.exp(self._kd * -place.z)
+        at_surface = dr.exp(self._log_top)
         sky = at_surface * (WATER_INDEX**2 / math.pi)
         below = (
             at_surface

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
-# Percentiles of a view: its black, and what may not burn out.
-_DARKEST, _BRIGHT = 4.0, 96.0
+# Percentiles of a view: its darkest pixels, and what may not burn out.
+_DARKEST, _BRIGHT = 8.0, 96.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +41,7 @@ class Sensor:
             brightness against noise.
         highlight: Level that the brightest parts may reach.
         black_share: Share of the veil over the whole picture that the contrast control takes off.
+        stretch: By how much the contrast control may brighten what is left, by daylight.
         balance_limit: Highest gains of R, G, B in white balance.
         balance_share: How far the balance goes towards grey.
     """
@@ -60,6 +61,7 @@ class Sensor:
     gain_loss: float = 0.08
     highlight: float = 0.8
     black_share: float = 0.9
+    stretch: float = 2.0
     # Red gets less: it is gone within metres, and lamp haze close by would turn pink.
     balance_limit: tuple[float, float, float] = (1.3, 4.0, 4.0)
     balance_share: float = 0.72
@@ -76,7 +78,6 @@ class Sensor:
         """
         views = [np.asarray(self.crosstalk, np.float32) @ view for view in views]
         limit = self.lamp_gain ** (1.0 - daylight) * self.max_gain**daylight
-        blacks = [np.percentile(view, _DARKEST, axis=1) for view in views]
         mean = np.mean([view.mean(axis=1, dtype=np.float64) for view in views], axis=0)
         balance = np.clip(
             (mean.max() / np.maximum(mean, 1e-12)) ** (daylight * self.balance_share),
@@ -85,9 +86,12 @@ class Sensor:
         )
         full_scale = self.electrons / self.full_well
         settings = np.zeros((len(views), 8), dtype=np.float32)
-        for row, view, darkest in zip(settings, views, blacks):
+        for row, view in zip(settings, views):
             # The exposure looks at the raw signal: haze in front of everything costs contrast.
             level = (view * balance[:, None]).max(axis=0)
+            darkest = view[:, level <= np.percentile(level, _DARKEST)].mean(axis=1)
+            black = self.black_share * darkest
+            shown = ((view - black[:, None]) * balance[:, None]).max(axis=0)
             average = max(float(level.mean(dtype=np.float64)) * full_scale, 1e-12)
             bright = max(float(np.percentile(level, _BRIGHT)) * full_scale, 1e-12)
             gain = self.middle / average
@@ -95,10 +99,18 @@ class Sensor:
                 # gain = middle / average x gain^-loss, solved for the gain.
                 gain **= 1.0 / (1.0 - math.log2(1.0 - self.gain_loss))
             gain = min(gain, self.highlight / bright, limit)
+            left = max(float(shown.mean(dtype=np.float64)) * full_scale, 1e-12)
+            peak = max(float(np.percentile(shown, _BRIGHT)) * full_scale, 1e-12)
+            stretch = min(
+                average / left,
+                self.highlight / (gain * peak),
+                self.stretch**daylight,
+                limit / gain,
+            )
             row[0:3], row[3], row[4:7] = (
-                gain * full_scale * balance,
+                max(stretch, 1.0) * gain * full_scale * balance,
                 gain,
-                self.black_share * darkest,
+                black,
             )
         return settings
 

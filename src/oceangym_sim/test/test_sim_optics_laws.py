@@ -202,13 +202,36 @@ def test_exposure_has_limits() -> None:
     bright, dim, dark = (np.full((3, 100), level, np.float32) for level in (1e4, 1.0, 1e-6))
     for view in (bright, dim):
         row = sensor.expose([view])[0]
-        level = float(view[0, 0]) * row[0]
+        level = float(view[0, 0]) * row[3] * sensor.electrons / sensor.full_well
         # A doubling of the gain lowers the aim by a twelfth.
         aim = sensor.middle * max(row[3], 1.0) ** math.log2(1 - sensor.gain_loss)
         assert level == pytest.approx(aim, rel=1e-3)
     row = sensor.expose([dark])[0]
     assert row[3] == pytest.approx(10 ** (42 / 20))
     assert 1e-6 * row[0] < 1e-4
+
+
+def test_contrast_control_takes_the_veil_off_and_brightens_what_is_left() -> None:
+    sensor = Sensor(black_share=1.0, crosstalk=((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+    # A veil of 300 over the picture, in front of things of 0..100: what is left is a seventh of
+    # the mean, and may be doubled.
+    own = np.linspace(0.0, 100.0, 1000, dtype=np.float32)
+    view = np.array([[0.0], [300.0], [200.0]], np.float32) + own
+    row = sensor.expose([view])[0]
+    gain = row[3] * sensor.electrons / sensor.full_well
+    assert row[4:7] == pytest.approx([4.0, 304.0, 204.0], abs=0.1)
+    assert row[1] == pytest.approx(2.0 * gain, rel=1e-5)
+    assert sensor.expose([view], daylight=0.0)[0][1] == pytest.approx(gain, rel=0.3)
+    # In the dark it does not add to the highest gain, and what is bright may not burn out;
+    # a picture with true black stays as it is.
+    dark = sensor.expose([1e-6 * view])[0]
+    assert dark[1] * sensor.full_well / sensor.electrons == pytest.approx(sensor.max_gain)
+    contrast = np.tile(np.where(np.arange(1000) < 900, 100.0, 3000.0), (3, 1)).astype(np.float32)
+    row = sensor.expose([contrast])[0]
+    assert (3000.0 - 100.0) * row[1] <= sensor.highlight * 1.001
+    ramp = np.tile(np.where(np.arange(1000) < 500, 0.0, 100.0), (3, 1)).astype(np.float32)
+    row = sensor.expose([ramp])[0]
+    assert row[1] == pytest.approx(row[3] * sensor.electrons / sensor.full_well)
 
 
 def test_lamps_limit_the_gain_and_set_the_white_balance() -> None:
@@ -337,7 +360,7 @@ def test_snow_keeps_its_density_and_its_light() -> None:
 
 
 @pytest.mark.parametrize('jerlov', JERLOV_TYPES)
-@pytest.mark.parametrize('z', [-0.5, -12.0, -60.0])
+@pytest.mark.parametrize('z', [-0.5, -12.0, -98.0])
 def test_nothing_is_undefined_and_no_image_is_black(card: RayScene, jerlov: str, z: float) -> None:
     rig = CameraRig(
         scene=card, specs=(replace(SPEC, width=24, height=24),), lamps=(LAMP,), seed=0,
