@@ -77,17 +77,19 @@ def stamp_ns(message) -> int:
 
 
 def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
-    probe.until(lambda: probe.node.count_publishers('capabilities'))
-    topics = probe.until(
-        lambda: (
-            (names := dict(probe.node.get_topic_names_and_types())).get('/auv/sonar/down/fan')
-            and names
-        )
-    )
-    for stream in CONTRACT:
+    wanted = [
+        stream for stream in CONTRACT if stream.source in (Source.BACKEND, Source.OPERATOR)
+    ]
+
+    def known():
+        # Publications and subscriptions are made known in streams of their own.
+        names = dict(probe.node.get_topic_names_and_types())
+        return all(stream.absolute('auv') in names for stream in wanted) and names
+
+    topics = probe.until(known)
+    for stream in wanted:
         name = stream.absolute('auv')
-        if stream.source in (Source.BACKEND, Source.OPERATOR):
-            assert topics.get(name) == [stream.type], name
+        assert topics[name] == [stream.type], name
     services = dict(probe.node.get_service_names_and_types())
     assert services['/auv/sim/reset'] == ['oceangym_msgs/srv/Reset']
     assert services['/auv/sim/observe'] == ['oceangym_msgs/srv/Observe']

@@ -10,19 +10,15 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TwistStamped
-from oceangym_msgs.action import Maneuver
 from oceangym_msgs.srv import Observe, Reset
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.action.server import ServerGoalHandle
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.task import Future
 from std_msgs.msg import Float32
 
-from oceangym_core.contract import Action, EndReason, LOCKSTEP, REALTIME
+from oceangym_core.contract import LOCKSTEP, REALTIME
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
-from oceangym_core.nodes.conversions import header_of, magnitude_of, pose_of_message, stamp_of
+from oceangym_core.nodes.conversions import header_of, pose_of_message, stamp_of
 from oceangym_core.nodes.kit import ContractNode, declare, declare_options, read_stream, run_node
 from oceangym_core.observation import ManeuverResult
 from oceangym_core.options import RunOptions
@@ -31,6 +27,7 @@ from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, world_path
 from oceangym_sim.engine import EMBEDDED, Engine
+from oceangym_sim.nodes.maneuver_server import ManeuverServer, VelocityReceiver
 from oceangym_sim.nodes.publishers import Publishers
 from oceangym_sim.requests import RefusedError, ResetRequest, SimulatorOptions, TickOutput
 from oceangym_sim.simulator import Simulator
@@ -81,23 +78,15 @@ class SimNode(ContractNode):
         self._lockstep = options.mode == 'lockstep'
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._out = Publishers(self, self._simulator, mode=options.mode)
-        self._goal: ServerGoalHandle | None = None
-        self._landed: Future | None = None
         self._next_tick: float | None = None
         self._next_images = math.inf
-        self._next_feedback = 0.0
 
         self.create_service(Reset, 'sim/reset', self._on_reset)
         self.create_service(Observe, 'sim/observe', self._on_observe)
         read_stream(self, stream('cmd_vel'), self._on_velocity)
         read_stream(self, stream('lights'), self._on_lights)
-        self._server = ActionServer(
-            self,
-            Maneuver,
-            'maneuver',
-            self._execute,
-            cancel_callback=lambda handle: CancelResponse.ACCEPT,
-        )
+        self._maneuvers = ManeuverServer(self, self._simulator.start_maneuver)
+        self._velocities = VelocityReceiver(self, self._wall, self._simulator.set_velocity)
         self.create_timer(FROZEN_CLOCK_S, self._keep_clock, clock=self._wall)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
         self._out.introduce()
@@ -106,7 +95,7 @@ class SimNode(ContractNode):
 
     def work(self) -> float:
         """Advance simulation time; return how long to wait for callbacks [s]."""
-        if self._goal is not None and self._goal.is_cancel_requested and self._simulator.busy:
+        if self._maneuvers.cancel_requested and self._simulator.busy:
             self._land(self._simulator.preempt(), done=())
         if self._lockstep:
             if not self._simulator.busy:
@@ -148,11 +137,8 @@ class SimNode(ContractNode):
         self._out.tick(output)
         if output.finished is not None:
             self._land(output.finished, done=_brought(output))
-        elif self._goal is not None and output.stamp >= self._next_feedback:
-            self._next_feedback = output.stamp + 1.0
-            self._goal.publish_feedback(
-                Maneuver.Feedback(progress=output.progress, applied=output.applied)
-            )
+        else:
+            self._maneuvers.feedback(output.stamp, output.progress, output.applied)
 
     def _land(self, result: ManeuverResult, done: tuple[str, ...]) -> None:
         """Publish the instant that a maneuver ended in, then let its result go out."""
@@ -164,8 +150,7 @@ class SimNode(ContractNode):
         if 'truth' not in done:
             self._out.truth_now()
         self._out.step(simulator.truth, simulator.observation.navigation, result)
-        if self._landed is not None:
-            self._landed.set_result(result)
+        self._maneuvers.land(result, simulator.observation.index)
 
     def _keep_clock(self) -> None:
         """While time stands still, repeat it for those who have just come."""
@@ -230,39 +215,6 @@ class SimNode(ContractNode):
         response.stamp = stamp_of(observation.stamp)
         return response
 
-    async def _execute(self, handle: ServerGoalHandle) -> Maneuver.Result:
-        """Carry one maneuver out; `work` ticks it and `_land` ends it."""
-        goal = handle.request
-        result = Maneuver.Result()
-        if goal.action not in {a.value for a in Action if a is not Action.STOP}:
-            allowed = ', '.join(a.value for a in Action if a is not Action.STOP)
-            return _refuse(
-                handle,
-                Maneuver.Result.UNKNOWN_ACTION,
-                f'unknown action {goal.action!r}; allowed: {allowed}',
-            )
-        try:
-            self._simulator.start_maneuver(Action(goal.action), magnitude_of(goal.magnitude))
-        except RefusedError as error:
-            return _refuse(handle, getattr(Maneuver.Result, error.code.value), str(error))
-        self._goal, self._landed = handle, Future()
-        self._next_feedback = self._simulator.clock
-        flown: ManeuverResult = await self._landed
-        self._goal, self._landed = None, None
-        assert self._simulator.observation is not None
-        result.applied = flown.applied
-        result.saturated = flown.saturated
-        result.end_reason = flown.end_reason.value
-        result.step = self._simulator.observation.index
-        result.t_end = stamp_of(flown.t_end)
-        if flown.end_reason is EndReason.PREEMPTED:
-            result.error_code = Maneuver.Result.PREEMPTED
-            result.error_msg = 'cancelled while running'
-            handle.canceled()
-        else:
-            handle.succeed()
-        return result
-
     def _on_velocity(self, message: TwistStamped) -> None:
         if self._lockstep:
             self.get_logger().warning(
@@ -271,15 +223,7 @@ class SimNode(ContractNode):
                 throttle_time_source_type=self._wall,
             )
             return
-        twist = message.twist
-        velocity = (twist.linear.x, twist.linear.y, twist.linear.z)
-        if not all(math.isfinite(v) for v in (*velocity, twist.angular.z)):
-            self.get_logger().warning(f'cmd_vel {velocity} is not finite and is ignored')
-            return
-        try:
-            self._simulator.set_velocity(velocity, twist.angular.z)
-        except RefusedError as error:
-            self.get_logger().warning(f'cmd_vel refused: {error}')
+        self._velocities(message)
 
     def _on_lights(self, message: Float32) -> None:
         if not 0.0 <= message.data <= 1.0:
@@ -312,11 +256,6 @@ class SimNode(ContractNode):
 
     def _seconds(self) -> float:
         return self._wall.now().nanoseconds * 1e-9
-
-
-def _refuse(handle: ServerGoalHandle, code: int, message: str) -> Maneuver.Result:
-    handle.abort()
-    return Maneuver.Result(error_code=code, error_msg=message)
 
 
 def _brought(output: TickOutput) -> tuple[str, ...]:
