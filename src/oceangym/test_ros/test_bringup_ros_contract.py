@@ -77,9 +77,7 @@ def stamp_ns(message) -> int:
 
 
 def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
-    wanted = [
-        stream for stream in CONTRACT if stream.source in (Source.BACKEND, Source.OPERATOR)
-    ]
+    wanted = [stream for stream in CONTRACT if stream.source in (Source.BACKEND, Source.OPERATOR)]
 
     def known():
         # Publications and subscriptions are made known in streams of their own.
