@@ -1,7 +1,7 @@
 """What ros_gz_bridge carries between Gazebo and ROS, as plain data and as its configuration file.
 
-Raw sensors go to nodes of ours, which make the contract's topics of them. Truth has a file of its
-own: whoever flies without scoring leaves it out.
+What Gazebo measures goes to nodes of ours under ``gazebo/``, which make the contract's topics of it;
+nobody else should read it. Topics are relative: the bridge runs in the vehicle's namespace.
 """
 
 from __future__ import annotations
@@ -12,10 +12,20 @@ from enum import Enum
 
 import yaml
 
+from oceangym_core.assets import config_path
 from oceangym_core.contract import DIRECTIONS
 
-NAMESPACE = 'auv'  # Gazebo's topics are fixed in the vehicle's model
+NAMESPACE = (
+    'auv'  # Gazebo's topics are fixed in the vehicle's model, which is spawned under this name
+)
 THRUSTERS = 8
+POSE_SERVICE_TYPE = 'ros_gz_interfaces/srv/SetEntityPose'
+
+CLOCK = '/clock'
+ODOMETRY = 'gazebo/odometry'
+IMU = 'gazebo/imu'
+CURRENT = 'gazebo/current'
+CONTACTS = 'truth/contacts'
 
 
 class Way(str, Enum):
@@ -55,20 +65,56 @@ def camera_topic(direction: str, name: str) -> str:
     return f'gazebo/camera/{direction}/{name}'
 
 
-def agent_channels() -> tuple[Channel, ...]:
-    """Return what a run needs, without truth."""
+def thrust_topic(number: int) -> str:
+    """Return the ROS topic of a thruster's command [N], relative to the vehicle's namespace."""
+    return f'gazebo/thruster_{number}/thrust'
+
+
+def pose_service(world: str) -> str:
+    """Return the name, in Gazebo and in ROS, of the service that moves models of a world."""
+    return f'/world/{world}/set_pose'
+
+
+def service_argument(world: str) -> str:
+    """Return the word by which ros_gz_bridge (1.0.11 on) is told to carry that service."""
+    return f'{pose_service(world)}@{POSE_SERVICE_TYPE}@gz.msgs.Pose@gz.msgs.Boolean'
+
+
+def vehicle_channels() -> tuple[Channel, ...]:
+    """Return what the nodes beside Gazebo need."""
     return (
         Channel(
-            ros='/clock',
+            ros=CLOCK,
             gazebo='/clock',
             ros_type='rosgraph_msgs/msg/Clock',
             gazebo_type='gz.msgs.Clock',
         ),
         Channel(
-            ros='gazebo/imu',
+            ros=ODOMETRY,
+            gazebo=f'/model/{NAMESPACE}/odometry',
+            ros_type='nav_msgs/msg/Odometry',
+            gazebo_type='gz.msgs.Odometry',
+        ),
+        Channel(
+            ros=IMU,
             gazebo=f'/{NAMESPACE}/gazebo/imu',
             ros_type='sensor_msgs/msg/Imu',
             gazebo_type='gz.msgs.IMU',
+        ),
+        # Nobody here reads these two: they are for whoever wants Gazebo's own.
+        Channel(
+            ros='gazebo/altimeter',
+            gazebo=f'/{NAMESPACE}/gazebo/altimeter',
+            ros_type='ros_gz_interfaces/msg/Altimeter',
+            gazebo_type='gz.msgs.Altimeter',
+            lazy=True,
+        ),
+        Channel(
+            ros='gazebo/dvl',
+            gazebo=f'/{NAMESPACE}/gazebo/dvl',
+            ros_type='marine_acoustic_msgs/msg/Dvl',
+            gazebo_type='gz.msgs.DVLVelocityTracking',
+            lazy=True,
         ),
         *(channel for direction in DIRECTIONS for channel in _camera(direction)),
         *(
@@ -83,7 +129,7 @@ def agent_channels() -> tuple[Channel, ...]:
         ),
         *(
             Channel(
-                ros=f'gazebo/thruster_{number}/thrust',
+                ros=thrust_topic(number),
                 gazebo=f'/model/{NAMESPACE}/joint/thruster_{number}_joint/cmd_thrust',
                 ros_type='std_msgs/msg/Float64',
                 gazebo_type='gz.msgs.Double',
@@ -92,7 +138,7 @@ def agent_channels() -> tuple[Channel, ...]:
             for number in range(1, THRUSTERS + 1)
         ),
         Channel(
-            ros='gazebo/current',
+            ros=CURRENT,
             gazebo=f'/model/{NAMESPACE}/ocean_current',
             ros_type='geometry_msgs/msg/Vector3',
             gazebo_type='gz.msgs.Vector3d',
@@ -102,16 +148,10 @@ def agent_channels() -> tuple[Channel, ...]:
 
 
 def truth_channels() -> tuple[Channel, ...]:
-    """Return what scoring needs and an agent must not see."""
+    """Return what is for people and scoring, and not for the vehicle."""
     return (
         Channel(
-            ros='truth/odometry',
-            gazebo=f'/model/{NAMESPACE}/odometry',
-            ros_type='nav_msgs/msg/Odometry',
-            gazebo_type='gz.msgs.Odometry',
-        ),
-        Channel(
-            ros='truth/contacts',
+            ros=CONTACTS,
             gazebo=f'/{NAMESPACE}/gazebo/contact',
             ros_type='ros_gz_interfaces/msg/Contacts',
             gazebo_type='gz.msgs.Contacts',
@@ -137,16 +177,15 @@ def _camera(direction: str) -> tuple[Channel, ...]:
     )
 
 
-def bridge_yaml(channels: Iterable[Channel], *, namespace: str = NAMESPACE) -> str:
+def bridge_yaml(channels: Iterable[Channel]) -> str:
     """Return the text of a configuration file for ros_gz_bridge.
 
     Args:
         channels: What it carries.
-        namespace: Of the vehicle in ROS.
     """
     entries = [
         {
-            'ros_topic_name': c.ros if c.ros.startswith('/') else f'/{namespace}/{c.ros}',
+            'ros_topic_name': c.ros,
             'gz_topic_name': c.gazebo,
             'ros_type_name': c.ros_type,
             'gz_type_name': c.gazebo_type,
@@ -156,3 +195,24 @@ def bridge_yaml(channels: Iterable[Channel], *, namespace: str = NAMESPACE) -> s
         for c in channels
     ]
     return yaml.safe_dump(entries, sort_keys=False)
+
+
+def bridge_files() -> dict[str, str]:
+    """Return the shipped configuration files: name -> text."""
+    return {
+        'bridge.yaml': '# Made by oceangym_gazebo.bridge: clock, motion, sensors and thrusters.\n'
+        '# Names are relative: run the bridge in the namespace of the vehicle.\n'
+        + bridge_yaml(vehicle_channels()),
+        'bridge_truth.yaml': '# Made by oceangym_gazebo.bridge: for people and scoring; an agent '
+        'must not see it.\n' + bridge_yaml(truth_channels()),
+    }
+
+
+def main() -> None:
+    """Write the shipped files anew: ``python -m oceangym_gazebo.bridge``."""
+    for name, text in bridge_files().items():
+        config_path('gazebo', name).write_text(text, encoding='utf-8')
+
+
+if __name__ == '__main__':
+    main()

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
-from oceangym_core.assets import assets_root, config_path
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
-from oceangym_core.sdf import parse_xml, RETRO_SCALE
-from oceangym_gazebo.bridge import (
-    agent_channels,
-    bridge_yaml,
-    cloud_topic,
-    truth_channels,
-    Way,
-)
+from oceangym_core.sdf import RETRO_SCALE
 from oceangym_gazebo.ray_cloud import ray_grid
 from oceangym_gazebo.sonar import LidarSonar
 from oceangym_sim.sonar import footprint, PingFormer
@@ -237,53 +227,3 @@ def test_big_endian_clouds_are_read():
     cloud.data = np.frombuffer(cloud.data, POINT).astype(POINT.newbyteorder('>')).tobytes()
     cloud.is_bigendian = True
     assert np.array_equal(ray_grid(cloud, SPEC).distance, expected.distance)
-
-
-# ------------------------------------------------------------------ bridge
-
-
-def test_the_shipped_bridge_files_are_what_is_made():
-    for name, channels in (('bridge', agent_channels()), ('bridge_truth', truth_channels())):
-        text = config_path('gazebo', f'{name}.yaml').read_text(encoding='utf-8')
-        assert yaml.safe_load(text) == yaml.safe_load(bridge_yaml(channels))
-
-
-def test_the_bridge_listens_where_the_model_speaks():
-    topics = {element.text for element in parse_xml(VEHICLE).iter('topic')}
-    gazebo = {c.gazebo.lstrip('/') for c in (*agent_channels(), *truth_channels())}
-    for topic in topics - {'auv/gazebo/altimeter', 'auv/gazebo/dvl'}:
-        assert any(g == topic or g.startswith(f'{topic}/') for g in gazebo), topic
-    joints = {e.text for e in parse_xml(VEHICLE).iter('joint_name')}
-    commands = {c.gazebo for c in agent_channels() if c.way is Way.TO_GAZEBO}
-    assert {f'/model/auv/joint/{joint}/cmd_thrust' for joint in joints} <= commands
-
-
-def test_no_truth_goes_to_the_agent():
-    for channel in agent_channels():
-        assert not channel.ros.startswith('truth/') and 'odometry' not in channel.gazebo
-    assert all(channel.ros.startswith('truth/') for channel in truth_channels())
-
-
-def test_a_vehicle_of_another_name_has_its_own_topics():
-    entries = yaml.safe_load(bridge_yaml(agent_channels(), namespace='fleet/auv_2'))
-    names = [entry['ros_topic_name'] for entry in entries]
-    assert len(names) == len(set(names))
-    assert [n for n in names if not n.startswith('/fleet/auv_2/')] == ['/clock']
-    assert {f'/fleet/auv_2/{cloud_topic(d)}' for d in DIRECTIONS} <= set(names)
-
-
-def test_types_are_pairs_that_the_bridge_knows():
-    known = {
-        ('geometry_msgs/msg/Vector3', 'gz.msgs.Vector3d'),
-        ('nav_msgs/msg/Odometry', 'gz.msgs.Odometry'),
-        ('ros_gz_interfaces/msg/Contacts', 'gz.msgs.Contacts'),
-        ('rosgraph_msgs/msg/Clock', 'gz.msgs.Clock'),
-        ('sensor_msgs/msg/CameraInfo', 'gz.msgs.CameraInfo'),
-        ('sensor_msgs/msg/Image', 'gz.msgs.Image'),
-        ('sensor_msgs/msg/Imu', 'gz.msgs.IMU'),
-        ('sensor_msgs/msg/PointCloud2', 'gz.msgs.PointCloudPacked'),
-        ('std_msgs/msg/Float64', 'gz.msgs.Double'),
-    }
-    used = {(c.ros_type, c.gazebo_type) for c in (*agent_channels(), *truth_channels())}
-    assert used == known
-    assert Path(config_path('gazebo', 'bridge.yaml')).is_file()
