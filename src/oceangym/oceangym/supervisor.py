@@ -138,11 +138,20 @@ class Supervisor:
             outcome = self._run()
         finally:
             signal.signal(signal.SIGTERM, before)
-        recovery = recover_bag(self._directory / 'bag')
-        if recovery is not None and recovery.was_broken:
-            note = f'the bag was not closed; recovered {recovery.messages} messages'
+        note = self._close_bag()
+        if note:
             outcome = Outcome(outcome.code, '\n'.join(filter(None, (outcome.message, note))))
         return outcome
+
+    def _close_bag(self) -> str:
+        """Close the bag of a recorder that could not; return what there is to say about it."""
+        try:
+            recovery = recover_bag(self._directory / 'bag')
+        except OceanGymError as error:
+            return f'the bag was not closed: {error}'
+        if recovery is None or not recovery.was_broken:
+            return ''
+        return f'the bag was not closed; recovered {recovery.messages} messages'
 
     def _run(self) -> Outcome:
         try:

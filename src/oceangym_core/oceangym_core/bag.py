@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 import os
@@ -24,6 +25,7 @@ from rosbags.interfaces import (
 )
 from rosbags.rosbag2 import CompressionMode, Reader, ReaderError, StoragePlugin, Writer
 from rosbags.rosbag2.enums import CompressionFormat
+from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from rosbags.typesys.store import Typestore
 
@@ -32,6 +34,7 @@ from oceangym_core.errors import OceanGymError, unknown_name
 MESSAGE_PACKAGE = 'oceangym_msgs'
 _BROKEN_SUFFIX = '.broken'
 _FOREVER = QosTime(9223372036, 854775807)
+_CLOSE_HINT = 'To close the bag later: ros2 bag reindex, or mcap recover'
 
 
 def message_directory() -> Path:
@@ -97,8 +100,10 @@ class BagWriter:
                 empty mapping as null and refuses it.
 
         Raises:
-            OceanGymError: The directory exists, or `custom` is empty.
+            OceanGymError: The directory exists or cannot be made, or `custom` is empty.
         """
+        self._directory = directory
+        self.failed = False
         if directory.exists():
             raise OceanGymError(f'bag {directory} exists already; remove it or choose another')
         if not custom:
@@ -108,7 +113,8 @@ class BagWriter:
         for key, value in custom.items():
             self._writer.set_custom_data(key, value)
         self._connections: dict[str, Connection] = {}
-        self._writer.open()
+        with self._on_disk('make'):
+            self._writer.open()
 
     def add_topic(
         self, topic: str, type_name: str, *, latched: bool = False, depth: int = 10
@@ -135,8 +141,25 @@ class BagWriter:
         )
 
     def write(self, topic: str, stamp_ns: int, data: bytes) -> None:
-        """Append one message in CDR at its time [ns]."""
-        self._writer.write(self._connections[topic], stamp_ns, data)
+        """Append one message in CDR at its time [ns].
+
+        Raises:
+            OceanGymError: The disk does not take it. The bag has then `failed`.
+        """
+        with self._on_disk('write'):
+            self._writer.write(self._connections[topic], stamp_ns, data)
+
+    def flush(self) -> None:
+        """Put on disk what was written so far: more than this is not lost if the process is killed.
+
+        Raises:
+            OceanGymError: The disk does not take it.
+        """
+        storage = self._writer.storage
+        if isinstance(storage, McapWriter) and storage.chunk.msgs:
+            with self._on_disk('write'):
+                storage.close_chunk()
+                storage.bio.flush()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -144,8 +167,29 @@ class BagWriter:
         return {topic: self._writer.counts[c.id] for topic, c in self._connections.items()}
 
     def close(self) -> None:
-        """Write the index and the metadata."""
-        self._writer.close()
+        """Write the index and the metadata; of a bag that has `failed`, keep what there is.
+
+        Raises:
+            OceanGymError: The disk does not take them.
+        """
+        if not self.failed:
+            with self._on_disk('close'):
+                self._writer.close()
+
+    @contextmanager
+    def _on_disk(self, action: str) -> Iterator[None]:
+        """Turn what the operating system says into a message, and leave the file as it is."""
+        try:
+            yield
+        except OSError as error:
+            self.failed = True
+            with suppress(OSError):
+                self._writer.abort()
+            kept = '' if action == 'make' else f'; what was written before is kept. {_CLOSE_HINT}'
+            raise OceanGymError(
+                f'cannot {action} bag {self._directory}: {error.strerror}. '
+                f'Give another place, make room, or record less (record:=light or false){kept}'
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -163,6 +207,9 @@ def recover_bag(directory: Path) -> Recovery | None:
 
     Returns:
         What was found; None if there is no bag.
+
+    Raises:
+        OceanGymError: There is no room for the closed bag; the broken one is left as it was.
     """
     broken = directory.with_name(directory.name + _BROKEN_SUFFIX)
     if not broken.exists():
@@ -173,6 +220,19 @@ def recover_bag(directory: Path) -> Recovery | None:
         directory.rename(broken)
     elif directory.exists():
         shutil.rmtree(directory)
+    try:
+        count = _copy_readable(broken, directory)
+    except OceanGymError:
+        # No room for the copy: the bag stays what it was, to be recovered another time.
+        shutil.rmtree(directory, ignore_errors=True)
+        broken.rename(directory)
+        raise
+    shutil.rmtree(broken)
+    return Recovery(was_broken=True, messages=count)
+
+
+def _copy_readable(broken: Path, directory: Path) -> int:
+    """Write what can be read of a broken bag into a new one; return the number of messages."""
     count = 0
     writer = BagWriter(directory, custom={'recovered': 'true'})
     topics: set[str] = set()
@@ -184,8 +244,7 @@ def recover_bag(directory: Path) -> Recovery | None:
         writer.write(channel.topic, message.log_time, message.data)
         count += 1
     writer.close()
-    shutil.rmtree(broken)
-    return Recovery(was_broken=True, messages=count)
+    return count
 
 
 def _readable(path: Path | None) -> Iterator[tuple[Schema, Channel, Message]]:
@@ -225,6 +284,9 @@ def read_messages(
     try:
         with Reader(directory) as reader:
             connections = [c for c in reader.connections if not topics or c.topic in topics]
+            # To the reader, no connections mean all of them.
+            if not connections:
+                return
             for connection, stamp, data in reader.messages(connections):
                 yield (
                     connection.topic,

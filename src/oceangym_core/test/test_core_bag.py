@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from mcap.reader import make_reader
 import numpy as np
 import pytest
 from rosbags.rosbag2 import Reader
 import yaml
 
-from oceangym_core.bag import BagWriter, read_messages, recover_bag, typestore
+from oceangym_core.bag import (
+    BagWriter,
+    read_messages,
+    read_unclosed,
+    recover_bag,
+    typestore,
+)
 from oceangym_core.decibels import from_decibel_bytes, to_decibel_bytes
 from oceangym_core.errors import OceanGymError
 from oceangym_core.streams import CONTRACT
@@ -49,6 +57,7 @@ def test_both_readers_see_the_same_messages(tmp_path):
     assert [m.log_time for _, _, m in messages] == [1_000_000_000 + i for i in range(5)]
     values = [m.data for _, _, m in read_messages(tmp_path / 'bag', ['/auv/lights'])]
     assert values == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
+    assert list(read_messages(tmp_path / 'bag', ['/auv/not_in_this_bag'])) == []
 
 
 def test_metadata_has_the_fields_of_version_9(tmp_path):
@@ -114,6 +123,60 @@ def test_bag_of_a_killed_recorder_is_recovered(tmp_path):
     assert qos.durability.name == 'TRANSIENT_LOCAL'
     assert recover_bag(tmp_path / 'bag') is not None
     assert not (tmp_path / 'bag.broken').exists()
+
+
+def test_what_was_flushed_is_on_disk_when_the_recorder_is_killed(tmp_path):
+    writer = _write(tmp_path / 'bag', count=5, close=False)
+    writer.flush()
+    writer.write('/auv/lights', 2_000_000_000, _float32(0.9))
+    found = list(read_unclosed(tmp_path / 'bag', ['/auv/lights']))
+    assert [stamp for _, stamp, _ in found] == [1_000_000_000 + i for i in range(5)]
+    # With nothing new, nothing is written.
+    writer.flush()
+    size = (tmp_path / 'bag' / 'bag.mcap').stat().st_size
+    writer.flush()
+    assert (tmp_path / 'bag' / 'bag.mcap').stat().st_size == size
+    writer.close()
+    assert len(list(read_messages(tmp_path / 'bag'))) == 6
+
+
+def test_a_full_disk_is_a_message_and_keeps_what_was_written(tmp_path):
+    writer = _write(tmp_path / 'bag', close=False)
+    writer.flush()
+    on_disk = writer._writer.storage.bio
+    with Path('/dev/full').open('wb') as full:
+        writer._writer.storage.bio = full
+        writer.write('/auv/lights', 2_000_000_000, _float32(0.5))
+        with pytest.raises(OceanGymError, match=r'No space left on device\. .*make room'):
+            writer.flush()
+    on_disk.close()
+    assert writer.failed
+    writer.close()
+    assert not (tmp_path / 'bag' / 'metadata.yaml').exists()
+    assert len(list(read_unclosed(tmp_path / 'bag', ['/auv/lights']))) == 5
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / 'file').touch()
+    with pytest.raises(OceanGymError, match=r'cannot make bag .*file/bag: Not a directory'):
+        BagWriter(tmp_path / 'file' / 'bag', custom={'a': 'b'})
+
+
+def test_a_bag_is_left_as_it_was_where_there_is_no_room_for_its_recovery(tmp_path, monkeypatch):
+    _write(tmp_path / 'bag', close=False).flush()
+    before = (tmp_path / 'bag' / 'bag.mcap').read_bytes()
+
+    def full(self) -> None:
+        raise OceanGymError('No space left on device')
+
+    with monkeypatch.context() as patch, pytest.raises(OceanGymError, match='No space'):
+        patch.setattr(BagWriter, 'close', full)
+        recover_bag(tmp_path / 'bag')
+    assert (tmp_path / 'bag' / 'bag.mcap').read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ['bag']
+    recovery = recover_bag(tmp_path / 'bag')
+    assert recovery is not None
+    assert recovery.messages == 5
 
 
 def test_recovery_of_nothing_and_of_a_good_bag(tmp_path):

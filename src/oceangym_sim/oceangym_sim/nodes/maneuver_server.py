@@ -34,7 +34,6 @@ class ManeuverServer:
         self._start = start
         self._goal: ServerGoalHandle | None = None
         self._landed: Future | None = None
-        self._step = 0
         self._next_feedback = -math.inf
         self._server = ActionServer(
             node,
@@ -58,8 +57,9 @@ class ManeuverServer:
     def land(self, result: ManeuverResult, step: int) -> None:
         """End the running maneuver, if any; `step` is the index of the observation after it."""
         if self._landed is not None:
-            self._step = step
-            self._landed.set_result(result)
+            # Handed over for good: before the result goes out, time may have run on to another end.
+            self._landed.set_result((result, step))
+            self._goal, self._landed = None, None
 
     async def _execute(self, handle: ServerGoalHandle) -> Maneuver.Result:
         """Begin one maneuver and wait until it has landed."""
@@ -78,12 +78,11 @@ class ManeuverServer:
             return _refuse(handle, getattr(Maneuver.Result, error.code.value), str(error))
         self._goal, self._landed = handle, Future()
         self._next_feedback = -math.inf
-        flown: ManeuverResult = await self._landed
-        self._goal, self._landed = None, None
+        flown: ManeuverResult
+        flown, result.step = await self._landed
         result.applied = flown.applied
         result.saturated = flown.saturated
         result.end_reason = flown.end_reason.value
-        result.step = self._step
         result.t_end = stamp_of(flown.t_end)
         if flown.end_reason is EndReason.PREEMPTED:
             result.error_code = Maneuver.Result.PREEMPTED

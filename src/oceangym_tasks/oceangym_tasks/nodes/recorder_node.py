@@ -45,6 +45,8 @@ LEVELS = ('light', 'full')
 # What goes on while time stands still, and does not keep a recording from ending.
 HEARTBEATS = ('/clock', '/diagnostics')
 QUIET_S = 0.5
+# What a killed recorder may lose [s of wall time].
+FLUSH_S = 5.0
 LATCHED = (Delivery.LATCHED, Delivery.FROZEN, Delivery.EVENT)
 
 
@@ -90,6 +92,7 @@ class RecorderNode(ContractNode):
         self._last_message = self._seconds()
         self._ending = False
         self._timer = self.create_timer(0.1, self._check_ready, clock=self._wall)
+        self.create_timer(FLUSH_S, self._writer.flush, clock=self._wall)
 
     def _record(self, topic: Stream) -> None:
         """Subscribe to a topic if this recording keeps it."""
@@ -160,6 +163,7 @@ class RecorderNode(ContractNode):
         """Say that all up to a step is in the bag: whatever was published before it is here."""
         stamp = self._stamp
         self._drain_all()
+        self._writer.flush()
         seconds, nanoseconds = divmod(stamp, 1_000_000_000)
         self._progress.publish(Header(stamp=Time(sec=seconds, nanosec=nanoseconds)))
 
@@ -174,6 +178,8 @@ class RecorderNode(ContractNode):
     def work(self) -> float:
         """Wait for the quiet that ends a recording that was asked to end."""
         if self._ending and self._seconds() - self._last_message > QUIET_S:
+            # Here, where it is still heard of, and not on the way out.
+            self.close()
             self.exit_code = 0
         return super().work()
 
@@ -185,6 +191,8 @@ class RecorderNode(ContractNode):
         if self._closed:
             return
         self._closed = True
+        if self._writer.failed:
+            return
         self._drain_all()
         total = sum(self._writer.counts.values())
         self._writer.close()
