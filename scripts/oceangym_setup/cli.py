@@ -58,7 +58,7 @@ def _dispatch(verb: str) -> Callable[[Workspace, list[str]], int]:
         install.ensure(workspace)
         if verb == 'run':
             preflight.check_shared_memory()
-        command = [str(workspace.python), '-m', 'oceangym.cli', verb, *arguments]
+        command = [str(workspace.python), '-m', 'oceangym', verb, *arguments]
         return _replace_process(workspace, command)
 
     return run

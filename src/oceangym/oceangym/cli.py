@@ -126,6 +126,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of a pipe (head, less) has gone: nothing left to say.
         sys.stderr.close()
         return EXIT_ERROR
+    except OSError as error:
+        # The machine refuses: a full disk, a limit, a permission. Tracebacks would only hide which.
+        where = '' if error.filename is None else f'{error.filename}: '
+        print(f'error: {where}{error.strerror or error}', file=sys.stderr)
+        return EXIT_ERROR
 
 
 if __name__ == '__main__':

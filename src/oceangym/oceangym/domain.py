@@ -25,8 +25,10 @@ class DomainLease:
         self._socket: socket.socket | None = None
         given = os.environ.get('ROS_DOMAIN_ID', '')
         if given:
-            if not given.isdigit() or int(given) > 232:
-                raise OceanGymError(f'ROS_DOMAIN_ID={given!r} is not a domain; allowed: 0 .. 232')
+            if not (given.isascii() and given.isdigit() and len(given) < 9 and int(given) <= 232):
+                raise OceanGymError(
+                    f'ROS_DOMAIN_ID={given[:20]!r} is not a domain; allowed: 0 .. 232'
+                )
             self.domain_id = int(given)
             return
         # The process id spreads runs that start at the same moment.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from oceangym_core.errors import OceanGymError
+from oceangym_core.paths import user_path
 from oceangym_core.record import EPISODE_FILE, RUN_FILE
 
 BENCHMARK_FILE = 'benchmark.yaml'
@@ -16,7 +17,7 @@ def report_command(arguments: Sequence[str]) -> int:
     if not arguments:
         raise OceanGymError('report takes run directories, e.g. report runs/NAME')
     for word in arguments:
-        directory = Path(word)
+        directory = user_path(word)
         if not (directory / RUN_FILE).is_file():
             if (directory / BENCHMARK_FILE).is_file():
                 raise OceanGymError(f'{word} is a benchmark: bench report writes its page')
@@ -37,6 +38,9 @@ def report_run(directory: Path, say: Callable[[str], None]) -> None:
         return
     try:
         say(f'report {_write(directory)}')
+    except OceanGymError as error:
+        # A run that was cut short before its first observation has nothing to show.
+        say(f'no report: {error}')
     except Exception as error:
         # Whatever a page trips over, the exit code is the episode's.
         say(

@@ -28,6 +28,8 @@ EXIT_CANCELLED = 130
 LOSS_GRACE_S = 15.0
 # The recorder writes its index, the task manager its scores.
 STOP_GRACE_S = 20.0
+# A process that is still loading may lose a signal: it is asked again.
+ASK_AGAIN_S = 2.0
 POLL_S = 0.1
 _MESSAGE_LINES = 5
 _PR_SET_PDEATHSIG = 1
@@ -234,18 +236,22 @@ class Supervisor:
         """Interrupt every process, rank by rank; kill what does not end."""
         for rank in sorted({child.spec.stop_rank for child in self.children}):
             group = [child for child in self.children if child.spec.stop_rank == rank]
-            for child in group:
-                if child.code is None:
-                    child.process.send_signal(signal.SIGINT)
             deadline = time.monotonic() + STOP_GRACE_S
+            while group and time.monotonic() < deadline:
+                for child in group:
+                    child.process.send_signal(signal.SIGINT)
+                asked_again = min(time.monotonic() + ASK_AGAIN_S, deadline)
+                group = [child for child in group if not _ends(child, asked_again)]
             for child in group:
-                _await(child, max(0.0, deadline - time.monotonic()))
+                # With all that it started.
+                os.killpg(child.process.pid, signal.SIGKILL)
+                child.process.wait()
 
 
-def _await(child: Child, patience_s: float) -> None:
-    """Wait for a process to end, and kill it with all that it started if it does not."""
+def _ends(child: Child, deadline: float) -> bool:
+    """Wait for a process until a time of the monotonic clock; tell whether it has ended."""
     try:
-        child.process.wait(timeout=patience_s)
+        child.process.wait(timeout=max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:
-        os.killpg(child.process.pid, signal.SIGKILL)
-        child.process.wait()
+        return False
+    return True

@@ -29,6 +29,21 @@ STUBBORN = (
     'time.sleep(600)'
 )
 
+# Takes a signal for what it is from the third time on.
+HARD_OF_HEARING = (
+    'import signal, sys, time\n'
+    'heard = []\n'
+    'def hear(*a):\n'
+    '    heard.append(1)\n'
+    '    if len(heard) == 3:\n'
+    '        open(sys.argv[1], "w").write(str(len(heard)))\n'
+    '        sys.exit(0)\n'
+    'signal.signal(signal.SIGINT, hear)\n'
+    'open(sys.argv[1] + ".up", "w").close()\n'
+    'while True:\n'
+    '    time.sleep(600)'
+)
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
@@ -142,6 +157,19 @@ def test_ctrl_c_ends_the_task_manager_first_and_kills_the_stubborn(run, tmp_path
     first = float((tmp_path / 'task_manager').read_text())
     second = float((tmp_path / 'agent').read_text())
     assert first < second
+
+
+def test_one_that_lost_the_first_signal_while_loading_is_asked_again(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(supervisor_module, 'STOP_GRACE_S', 60.0)
+    monkeypatch.setattr(supervisor_module, 'ASK_AGAIN_S', 0.1)
+
+    def interrupt() -> None:
+        if (tmp_path / 'recorder.up').exists():
+            raise KeyboardInterrupt
+
+    outcome = run(('recorder', HARD_OF_HEARING, OnExit.REQUIRED), on_poll=interrupt)
+    assert outcome.code == 130
+    assert (tmp_path / 'recorder').read_text() == '3'
 
 
 def test_a_spec_of_ours_runs_as_a_module_another_as_a_program(tmp_path):

@@ -15,6 +15,7 @@ from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.paths import user_path
 from oceangym_core.starts import parse_start
 from oceangym_core.tasks import TaskRegistry
+from oceangym_core.text_files import is_utf8
 from oceangym_core.waters import load_profile, load_water
 
 # The table belongs to the options: whoever needs one takes both from here.
@@ -355,6 +356,8 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
             raise OceanGymError(f'argument {word!r} is not of the form name:=value. {hint}')
         if name not in _BY_NAME:
             raise unknown_name('argument', name, _BY_NAME)
+        if not is_utf8(text):
+            raise OceanGymError(f'argument {name}:={text!r} is not UTF-8 text; nor may a path be')
         if name in given:
             raise OceanGymError(f'argument {name}:= is given twice')
         argument = _BY_NAME[name]

@@ -42,7 +42,7 @@ from oceangym_core.record_reader import episode_of, parse_end, parse_step
 from oceangym_core.record_schema import run_file_content
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target, TaskSpec
-from oceangym_core.text_files import utf8_text, write_atomic
+from oceangym_core.text_files import is_utf8, utf8_text, write_atomic
 from oceangym_core.waters import Profile, Water
 from oceangym_core.world import World
 
@@ -78,9 +78,15 @@ def new_run_directory(results_dir: Path, run_id: str) -> Path:
     Raises:
         OceanGymError: It cannot be made.
     """
+    parent = user_path(results_dir)
+    if not is_utf8(str(parent.absolute())):
+        raise OceanGymError(
+            f'{str(parent.absolute())!r} is not UTF-8 text, which ROS and the record need; '
+            'give another results_dir:=, or rename it'
+        )
     for attempt in range(1, 1000):
         name = run_id if attempt == 1 else f'{run_id}_{attempt}'
-        directory = user_path(results_dir) / name
+        directory = parent / name
         try:
             directory.mkdir(parents=True, exist_ok=False)
         except FileExistsError:

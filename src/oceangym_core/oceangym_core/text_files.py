@@ -219,6 +219,11 @@ def _first_line(error: BaseException) -> str:
     return ' '.join(str(error).split())[:300] or type(error).__name__
 
 
+def is_utf8(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8; the name of a file need not be."""
+    return utf8_text(text) == text
+
+
 def utf8_text(text: str) -> str:
     """Return a text that can be written as UTF-8: lone surrogates, which JSON may hold, replaced."""
     return text.encode('utf-8', 'replace').decode('utf-8')

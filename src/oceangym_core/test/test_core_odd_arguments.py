@@ -33,6 +33,7 @@ NOBODY = '~nobody_of_this_name'
         (['x' * 100_000], 'characters'),
         (['seed:=' + '9' * 100_000], 'characters'),
         (['namespace:=' + 'a' * 300], '300 characters'),
+        (['results_dir:=runs\udc80'], 'not UTF-8'),
         (['agent:=scripted', 'memory_from:=:'], 'names no path'),
         (['config:=::'], 'names no path'),
         ([f'config:={NOBODY}/c'], 'no home directory'),
@@ -64,6 +65,13 @@ def test_a_home_of_nobody_is_a_message_wherever_a_path_is_read(tmp_path: Path) -
     assert user_path(tmp_path / '~x') == tmp_path / '~x'
     with pytest.raises(OceanGymError):
         load_task(tmp_path / 'missing.yaml')
+
+
+def test_a_results_directory_beyond_utf_8_is_refused(tmp_path: Path) -> None:
+    odd = tmp_path / 'odd\udc80'
+    with pytest.raises(OceanGymError, match='not UTF-8'):
+        new_run_directory(odd, 'run')
+    assert not odd.exists()
 
 
 def test_names_of_files_make_directories_that_need_no_quoting(tmp_path: Path) -> None:
