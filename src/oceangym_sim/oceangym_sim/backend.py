@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
+import logging
 import os
 from pathlib import Path
 import re
 
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_sim.device_check import cuda_report
 
+_LOG = logging.getLogger(__name__)
 DEVICES = ('auto', 'cpu', 'cuda')
 VARIANTS = {'cpu': 'llvm_ad_rgb', 'cuda': 'cuda_ad_rgb'}
 # LLVM 15 and 16 abort the whole process on AVX2 machines ("Cannot select fminimum").
@@ -102,24 +105,51 @@ def gpu_count() -> int:
     return int(count.value)
 
 
+def choose_device(device: str = 'auto') -> tuple[str, str]:
+    """Return where rays will be traced, ``cpu`` or ``cuda``, and a line that says why.
+
+    A GPU is used only after its self-test in a child process (see `device_check`), which runs once
+    in a process; without a GPU there is none.
+
+    Args:
+        device: ``cpu``, ``cuda``, or ``auto`` (the GPU where there is one that works).
+
+    Raises:
+        OceanGymError: The device is unknown, or ``cuda`` was asked for and does not work.
+    """
+    if device not in DEVICES:
+        raise unknown_name('device', device, DEVICES)
+    if device == 'cpu':
+        return 'cpu', 'rays are traced on the CPU, as asked for'
+    if gpu_count() == 0:
+        if device == 'auto':
+            return 'cpu', 'rays are traced on the CPU: there is no NVIDIA GPU with a driver'
+        raise OceanGymError(
+            'device cuda: no NVIDIA GPU with a driver was found. Use device:=cpu or install the driver.'
+        )
+    report = cuda_report()
+    if report.works:
+        return 'cuda', f'rays are traced on the NVIDIA GPU (self-test: {report.detail})'
+    if device == 'cuda':
+        raise OceanGymError(f'device cuda: {report.detail}. {report.remedy}')
+    return 'cpu', f'rays are traced on the CPU, not on the GPU: {report.detail}. {report.remedy}'
+
+
 def select_variant(device: str = 'auto') -> str:
     """Make Mitsuba ready for a device and return the name of its variant.
 
     Args:
-        device: ``cpu``, ``cuda``, or ``auto`` (the GPU where there is one).
+        device: ``cpu``, ``cuda``, or ``auto`` (the GPU where there is one that works, else the CPU
+            with a warning that says why).
 
     Raises:
-        OceanGymError: The device is unknown or not there, or libLLVM is unusable. Dr.Jit itself
-            would abort the process.
+        OceanGymError: The device is unknown or does not work, or libLLVM is unusable. Dr.Jit
+            itself would abort the process.
     """
-    if device not in DEVICES:
-        raise unknown_name('device', device, DEVICES)
-    if device == 'cuda' and gpu_count() == 0:
-        raise OceanGymError(
-            'device cuda: no NVIDIA GPU with a driver was found. Use device:=cpu or install the driver.'
-        )
-    chosen = 'cuda' if device == 'cuda' or (device == 'auto' and gpu_count() > 0) else 'cpu'
+    chosen, why = choose_device(device)
     if chosen == 'cpu':
+        if device == 'auto' and gpu_count() > 0:
+            _warn_once(why)
         os.environ['DRJIT_LIBLLVM_PATH'] = str(find_llvm())
     import mitsuba as mi
 
@@ -131,3 +161,8 @@ def select_variant(device: str = 'auto') -> str:
         )
     mi.set_variant(variant)
     return variant
+
+
+@lru_cache
+def _warn_once(text: str) -> None:
+    _LOG.warning(text)

@@ -83,7 +83,8 @@ class LightField:
         self._kd = colour(optics.kd)
         # Daylight at map z = 0, as if the surface were where the depth offset puts it.
         self._log_top = colour(
-            np.log(np.maximum(optics.surface_irradiance, _FAINTEST)) - optics.kd * optics.depth_offset
+            np.log(np.maximum(optics.surface_irradiance, _FAINTEST))
+            - optics.kd * optics.depth_offset
         )
         self._beam = colour(optics.beam_attenuation)
         self._direct = colour(optics.direct_attenuation)
@@ -193,7 +194,7 @@ class LightField:
         side = np.arange(64, dtype=np.float32) * np.float32(0.77)
         x, y, z = np.meshgrid(side, side, -np.arange(depths, dtype=np.float32), indexing='ij')
         points = mi.Point3f(*(np.ascontiguousarray(axis.ravel()) for axis in (x, y, z)))
-        values = np.asarray(self._concentration(points)).reshape(-1, depths)
+        values = self._concentration(points).numpy().reshape(-1, depths)
         return mi.Float(values.mean(axis=0, dtype=np.float64).astype(np.float32))
 
     def _concentration(self, point: Any) -> Any:

@@ -52,7 +52,7 @@ class RayScene:
 
     Args:
         world: What to trace.
-        device: ``auto``, ``cpu`` or ``gpu``.
+        device: ``auto``, ``cpu`` or ``cuda``.
     """
 
     def __init__(self, world: World, *, device: str = 'auto') -> None:
@@ -62,7 +62,7 @@ class RayScene:
         self.nothing_index = self.surface_index + 1
         geometry = build_geometry(world)
         self.triangles = len(geometry.faces)
-        self._scene = _mitsuba_scene(geometry)
+        self._scene = _mitsuba_scene(geometry, self.variant)
         self._records = mi.Float(_face_records(geometry))
         self._materials = mi.Float(geometry.materials.ravel())
         self._texels = mi.UInt32(geometry.texels)
@@ -154,7 +154,8 @@ class RayScene:
         )
         ray.maxt = dr.opaque(mi.Float, reach)
         found = self._scene.ray_intersect_preliminary(ray, coherent=False)
-        return np.asarray(dr.select(found.is_valid(), found.t, dr.inf))
+        distance = dr.select(found.is_valid(), found.t, dr.inf)
+        return np.asarray(distance.numpy(), dtype=np.float32)
 
     def occluded(
         self, position: Any, face_normal: Any, direction: Any, reach: Any, active: Any
@@ -199,14 +200,16 @@ class RayScene:
         return encoded * (encoded * (encoded * 0.305306011 + 0.682171111) + 0.012522878)
 
 
-def _mitsuba_scene(geometry: Geometry) -> Any:
+def _mitsuba_scene(geometry: Geometry, variant: str) -> Any:
     mesh = mi.Mesh('world', len(geometry.vertices), len(geometry.faces))
     parameters = mi.traverse(mesh)
     parameters['vertex_positions'] = geometry.vertices.ravel()
     parameters['faces'] = geometry.faces.ravel()
     parameters.update()
     # Without robust intersections a ray through an edge or a corner can slip between triangles.
-    return mi.load_dict({'type': 'scene', 'embree_use_robust_intersections': True, 'world': mesh})
+    # (OptiX's are watertight, and some versions refuse the option.)
+    robust = {} if variant.startswith('cuda') else {'embree_use_robust_intersections': True}
+    return mi.load_dict({'type': 'scene', 'world': mesh, **robust})
 
 
 def _face_records(geometry: Geometry) -> NDArray[np.float32]:
