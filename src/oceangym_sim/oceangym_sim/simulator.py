@@ -95,6 +95,16 @@ class Simulator:
         self._ended: EndReason | None = None
 
     @property
+    def scene(self) -> RayScene | None:
+        """What rays meet; None without sensors."""
+        return self._scene
+
+    @property
+    def sound(self) -> SeaWater:
+        """What absorbs sound."""
+        return _sound(self.options.water)
+
+    @property
     def clock(self) -> float:
         """Simulation time [s]."""
         return round(self._ticks * self.timing.tick, 6)
@@ -186,7 +196,7 @@ class Simulator:
             cameras=self.cameras,
             sonars=self.sonars,
             optics=WaterOptics.of(self.options.water),
-            sound=_sound(self.options.water),
+            sound=self.sound,
             lamps=self._lamps,
             anchors=anchors,
             seed=request.seed,
@@ -422,6 +432,16 @@ class Simulator:
         )
         self._trajectory = []
 
+    def _motion(self, state: VehicleState) -> Motion | None:
+        """Return what blurs the images, if that is wanted."""
+        if self.options.motion_blur == 0.0:
+            return None
+        linear, angular = (
+            (float(v[0]), float(v[1]), float(v[2]))
+            for v in (state.linear_velocity, state.angular_velocity)
+        )
+        return Motion(linear=linear, angular=angular, shutter=self.options.motion_blur)
+
     def _observe(self, index: int, noise_index: int) -> tuple[Observation, StepTruth]:
         state = self._plant.vehicle()
         reading = self._sensors.observe(
@@ -429,6 +449,7 @@ class Simulator:
             index=noise_index,
             lamp_level=self.lamp_level,
             thrust=state.thrust,
+            motion=self._motion(state),
         )
         self.labels = reading.labels
         observation = Observation(

@@ -207,6 +207,13 @@ class PingFormer:
         core = self.cells.core
         return self._receive(self._collect(near[core], far[core], power[core]), self._main_lobe)
 
+    def noise(self, self_noise: float = 0.0) -> Grid:
+        """Return the mean noise with a share of the vehicle's own at full throttle, (range_bins,)."""
+        if self_noise == 0.0:
+            return self.noise_floor
+        floor: Grid = self.noise_floor + np.float32(self_noise) * self.thruster_noise
+        return floor
+
     def ping(
         self,
         mean: Grid,
@@ -233,9 +240,7 @@ class PingFormer:
                 np.float32(self.preset.range_sigma),
                 np.float32(self.spec.range_resolution),
             )
-        floor = self.noise_floor
-        if self_noise > 0.0:
-            floor = floor + np.float32(self_noise) * self.thruster_noise
+        floor = self.noise(self_noise)
         looks = self.preset.looks
         if looks == 1.0:
             speckle = rng.standard_exponential(mean.shape, dtype=np.float32)

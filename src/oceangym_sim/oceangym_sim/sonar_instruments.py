@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _DETECTION_DB = 10.0
 # The seabed begins where the echo comes within this of its strongest [dB].
 _LEADING_EDGE_DB = 10.0
-_SIDE_SCAN_TILT = math.radians(25.0)
+SIDE_SCAN_TILT = math.radians(25.0)
 
 
 def bin_ranges(spec: SonarSpec) -> Floats:
@@ -66,22 +66,28 @@ class SingleBeam:
         self._rig = SonarRig(
             scene=scene, specs=(replace(spec, mount=Pose()),), seed=seed, water=water
         )
-        self.noise_floor = self._rig.formers[0].noise_floor
 
-    def listen(self, *, pose: Pose, index: int, turn: float = 0.0) -> Grid:
+    def noise(self, self_noise: float = 0.0) -> Grid:
+        """Return the mean noise by range, full scale 1, (range_bins,)."""
+        return self._rig.formers[0].noise(self_noise)
+
+    def listen(
+        self, *, pose: Pose, index: int, turn: float = 0.0, self_noise: float = 0.0
+    ) -> Grid:
         """Return one ping's linear intensity 0..1, (range_bins,).
 
         Args:
             pose: base_link in map.
             index: Of the ping, for the noise.
             turn: Of the head about the sonar's up axis, positive to port [rad].
+            self_noise: See `PingFormer.ping`.
         """
         head = pose @ self.spec.mount @ Pose.from_euler((0, 0, 0), turn, 0.0, 0.0)
         frame = self._rig.observe(pose=head, index=index, noise=False)[self.spec.direction]
         middle = self.spec.beams // 2
         mean = np.ascontiguousarray(frame.mean[:, middle : middle + 1])
         rng = generator(self._seed, self._stream, index)
-        return self._rig.formers[0].ping(mean, rng)[:, 0]
+        return self._rig.formers[0].ping(mean, rng, self_noise=self_noise)[:, 0]
 
 
 class Altimeter:
@@ -92,6 +98,7 @@ class Altimeter:
         seed: Of speckle and noise.
         mount: Of its sonar frame in base_link.
         device: Name of the device's preset.
+        water: What absorbs the sound.
     """
 
     def __init__(
@@ -101,12 +108,13 @@ class Altimeter:
         seed: int,
         mount: Pose | None = None,
         device: str = 'ping1d',
+        water: SeaWater = NOMINAL_WATER,
     ) -> None:
         down = Pose.of((0, 0, 0), sonar_orientation('down')) if mount is None else mount
         spec = device_spec(device, direction='down', mount=down)
-        self.beam = SingleBeam(scene=scene, spec=spec, seed=seed, stream='altimeter')
+        self.beam = SingleBeam(scene=scene, spec=spec, seed=seed, stream='altimeter', water=water)
 
-    def range(self, *, pose: Pose, index: int) -> float:
+    def range(self, *, pose: Pose, index: int, self_noise: float = 0.0) -> float:
         """Return the altitude along the beam [m], inf without an echo.
 
         A smooth echo of three bins must rise from the noise and close to the strongest one: a wide
@@ -115,11 +123,12 @@ class Altimeter:
         Args:
             pose: base_link in map.
             index: Of the ping, for the noise.
+            self_noise: See `PingFormer.ping`; it counts as noise that echoes must rise from.
         """
-        echo = self.beam.listen(pose=pose, index=index)
+        echo = self.beam.listen(pose=pose, index=index, self_noise=self_noise)
         window = np.ones(3) / 3
         smooth = np.convolve(echo, window, mode='same')
-        noise = np.convolve(self.beam.noise_floor, window, mode='same')
+        noise = np.convolve(self.beam.noise(self_noise), window, mode='same')
         heard = smooth > noise * 10.0 ** (_DETECTION_DB / 10.0)
         if not heard.any():
             return math.inf
@@ -150,6 +159,7 @@ class ScanningSonar:
         steps: Head angles over the sector.
         sector: That the head sweeps about the z axis [rad]; a full turn by default.
         device: Name of the device's preset.
+        water: What absorbs the sound.
     """
 
     def __init__(
@@ -161,6 +171,7 @@ class ScanningSonar:
         steps: int = 400,
         sector: float = 2 * math.pi,
         device: str = 'ping360',
+        water: SeaWater = NOMINAL_WATER,
     ) -> None:
         if not (2 <= steps <= 400 and 0.0 < sector <= 2 * math.pi):
             raise OceanGymError(
@@ -169,7 +180,7 @@ class ScanningSonar:
             )
         ahead = Pose.of((0, 0, 0), sonar_orientation('front')) if mount is None else mount
         spec = device_spec(device, direction='front', mount=ahead)
-        self.beam = SingleBeam(scene=scene, spec=spec, seed=seed, stream='scanning')
+        self.beam = SingleBeam(scene=scene, spec=spec, seed=seed, stream='scanning', water=water)
         # What the picture is to a `FanProjector`: a full turn's last beam lies a step before its first.
         closed = sector >= 2 * math.pi - 1e-9
         span = sector * (steps - 1) / steps if closed else sector
@@ -177,15 +188,16 @@ class ScanningSonar:
         self.image: Grid = np.zeros((spec.range_bins, steps), np.float32)
         self._pings = 0
 
-    def step(self, pose: Pose) -> ScanLine:
+    def step(self, pose: Pose, *, self_noise: float = 0.0) -> ScanLine:
         """Ping at the head's angle, turn it a step to starboard and return the line.
 
         Args:
             pose: base_link in map at this ping.
+            self_noise: See `PingFormer.ping`.
         """
         column = self._pings % self.spec.beams
         angle = float(self.spec.azimuths[column])
-        line = self.beam.listen(pose=pose, index=self._pings, turn=angle)
+        line = self.beam.listen(pose=pose, index=self._pings, turn=angle, self_noise=self_noise)
         self.image[:, column] = line
         self._pings += 1
         return ScanLine(angle=angle, intensity=line)
@@ -205,8 +217,10 @@ class SideScan:
     Args:
         scene: What the rays meet.
         seed: Of speckle and noise.
+        mount: Of the fish in base_link, x ahead and z up; both fans leave from its origin.
         tilt: Of each fan's axis below the horizon [rad].
         device: Name of the device's preset.
+        water: What absorbs the sound.
     """
 
     def __init__(
@@ -214,9 +228,12 @@ class SideScan:
         *,
         scene: RayScene,
         seed: int,
-        tilt: float = _SIDE_SCAN_TILT,
+        mount: Pose | None = None,
+        tilt: float = SIDE_SCAN_TILT,
         device: str = 'side_scan',
+        water: SeaWater = NOMINAL_WATER,
     ) -> None:
+        fish = Pose() if mount is None else mount
         lean = Pose.from_euler((0, 0, 0), 0.0, -tilt, 0.0)
         self._sides = {
             side: SingleBeam(
@@ -224,23 +241,28 @@ class SideScan:
                 spec=device_spec(
                     device,
                     direction=direction,
-                    mount=Pose.of((0, 0, 0), sonar_orientation(direction)) @ lean,
+                    mount=fish @ Pose.of((0, 0, 0), sonar_orientation(direction)) @ lean,
                 ),
                 seed=seed,
                 stream=f'side_scan/{side}',
+                water=water,
             )
             for side, direction in (('port', 'left'), ('starboard', 'right'))
         }
         self.spec = self._sides['port'].spec
 
-    def ping(self, *, pose: Pose, index: int) -> SideScanLine:
+    def ping(self, *, pose: Pose, index: int, self_noise: float = 0.0) -> SideScanLine:
         """Return both sides' echoes of one ping.
 
         Args:
             pose: base_link in map.
             index: Of the ping, for the noise.
+            self_noise: See `PingFormer.ping`.
         """
-        port, starboard = (beam.listen(pose=pose, index=index) for beam in self._sides.values())
+        port, starboard = (
+            beam.listen(pose=pose, index=index, self_noise=self_noise)
+            for beam in self._sides.values()
+        )
         return SideScanLine(port=port, starboard=starboard)
 
 
@@ -273,6 +295,7 @@ class Profiler:
         seed: Of speckle and noise.
         mount: Of its sonar frame in base_link; its fan lies across track by default.
         device: Name of the device's preset.
+        water: What absorbs the sound.
     """
 
     def __init__(
@@ -282,12 +305,13 @@ class Profiler:
         seed: int,
         mount: Pose | None = None,
         device: str = 'profiler',
+        water: SeaWater = NOMINAL_WATER,
     ) -> None:
         down = Pose.of((0, 0, 0), sonar_orientation('down')) if mount is None else mount
         self.spec = device_spec(device, direction='down', mount=down)
-        self._rig = SonarRig(scene=scene, specs=(self.spec,), seed=seed)
+        self._rig = SonarRig(scene=scene, specs=(self.spec,), seed=seed, water=water)
 
-    def ping(self, *, pose: Pose, index: int) -> Profile:
+    def ping(self, *, pose: Pose, index: int, self_noise: float = 0.0) -> Profile:
         """Return the profile below the vehicle.
 
         A beam's range is the centre of energy of the bins about its strongest one.
@@ -295,15 +319,16 @@ class Profiler:
         Args:
             pose: base_link in map.
             index: Of the ping, for the noise.
+            self_noise: See `PingFormer.ping`; it counts as noise that echoes must rise from.
         """
-        polar = self._rig.observe(pose=pose, index=index)['down'].polar
+        polar = self._rig.observe(pose=pose, index=index, self_noise=self_noise)['down'].polar
         assert polar is not None
         centres = bin_ranges(self.spec)
         peak = polar.argmax(axis=0)
         strongest = polar[peak, np.arange(self.spec.beams)]
         near = np.abs(np.arange(self.spec.range_bins)[:, None] - peak) <= self._reach(peak)
         weight = np.where(near & (polar >= 0.1 * strongest), polar, 0.0).astype(np.float64)
-        floor = self._rig.formers[0].noise_floor[peak]
+        floor = self._rig.formers[0].noise(self_noise)[peak]
         heard = strongest > floor * 10.0 ** (_DETECTION_DB / 10.0)
         total = np.where(heard, weight.sum(axis=0), 1.0)
         ranges = np.where(heard, (weight * centres[:, None]).sum(axis=0) / total, np.nan)

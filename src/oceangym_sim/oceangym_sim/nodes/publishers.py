@@ -43,6 +43,7 @@ from oceangym_sim.nodes.conversions import (
     sonar_info_message,
 )
 from oceangym_sim.nodes.description import target_markers
+from oceangym_sim.nodes.instruments import Instruments
 from oceangym_sim.nodes.labels import LabelPublishers
 from oceangym_sim.nodes.vehicle_topics import VehicleTopics
 from oceangym_sim.requests import TickOutput
@@ -91,6 +92,7 @@ class Publishers(VehicleTopics):
         self._labels: LabelPublishers | None = None
         if images and simulator.options.labels:
             self._labels = LabelPublishers(node, tuple(self._cameras))
+        self._instruments = Instruments(node, simulator)
         if self._sonars and not projected.AVAILABLE:
             node.get_logger().info(
                 'off: sonar/*/projected (marine_acoustic_msgs is not installed)'
@@ -115,12 +117,13 @@ class Publishers(VehicleTopics):
             streams=self._stream_names(),
             services=SERVICES,
         )
+        self._instruments.introduce()
 
     def _stream_names(self) -> list[str]:
         names = [s.name for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)]
         if projected.AVAILABLE:
             names += [projected.projected_topic(direction) for direction in self._sonars]
-        return names
+        return names + self._instruments.topics
 
     def clock(self) -> None:
         """Publish the simulation time."""
@@ -139,6 +142,7 @@ class Publishers(VehicleTopics):
         for direction, sonar in self._sonars.items():
             info = sonar_info_message(sonar, stamp=self._simulator.clock)
             self._topics[f'sonar/{direction}/info'].publish(info)
+        self._instruments.begin()
 
     def tick(self, output: TickOutput) -> None:
         """Publish what one tick brought."""
@@ -160,6 +164,7 @@ class Publishers(VehicleTopics):
             self.thrusters(stamp, output.thrust.tolist())
         if output.truth is not None:
             self._truth_odometry(output.truth, stamp)
+            self._instruments.move(output.truth, stamp)
         for contact in output.contacts:
             self._topics['truth/collisions'].publish(collision_message(contact))
 
@@ -196,6 +201,7 @@ class Publishers(VehicleTopics):
             if projected.AVAILABLE:
                 message = projected.projected_message(ping, self._sonars[direction], stamp=stamp)
                 self._topics[projected.projected_topic(direction)].publish(message)
+        self._instruments.instant(stamp)
 
     def step(
         self, truth: StepTruth, navigation: NavigationState, maneuver: ManeuverResult | None
