@@ -118,4 +118,4 @@ def test_rviz_shows_all_cameras_and_fans_and_where_the_vehicle_is():
     topics = {(d.get('Topic') or {}).get('Value') for d in displays()}
     assert {f'camera/{side}/image_raw' for side in DIRECTIONS} <= topics
     assert {f'sonar/{side}/fan' for side in DIRECTIONS} <= topics
-    assert {'odometry', 'bounds', 'trajectory', 'truth/markers'} <= topics
+    assert {'odometry', 'bounds', 'trajectory', 'truth/markers', 'task/text'} <= topics

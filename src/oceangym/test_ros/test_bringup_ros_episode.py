@@ -87,6 +87,9 @@ def test_an_episode_leaves_a_complete_record_and_bag(tmp_path, small_world, doma
     assert counts['truth/step'] == counts['truth/perceptible'] == 4
     assert counts['agent/decision'] == 3
     assert counts['task/goal'] == counts['task/score'] == 1
+    assert counts['task/text'] == counts['task/state']
+    (*_, (_, _, text)) = read_messages(run.directory / 'bag', ['/auv/task/text'])
+    assert text.text.startswith('inspect_pipe: finished (time) after 1:30\nverified ')
     states = [m.state for _, _, m in read_messages(run.directory / 'bag', ['/auv/task/state'])]
     assert (states[0], states[-1]) == (0, 3)
     assert states == sorted(states)

@@ -174,16 +174,12 @@ TRUTH_STREAMS: tuple[Stream, ...] = (
 )
 
 TASK_STREAMS: tuple[Stream, ...] = tuple(
-    Stream(
-        name=name,
-        type=f'oceangym_msgs/msg/{kind}',
-        delivery=Delivery.LATCHED,
-        source=Source.TASKS,
-    )
+    Stream(name=name, type=kind, delivery=Delivery.LATCHED, source=Source.TASKS)
     for name, kind in (
-        ('task/goal', 'TaskGoal'),
-        ('task/state', 'TaskState'),
-        ('task/score', 'TaskScore'),
+        ('task/goal', 'oceangym_msgs/msg/TaskGoal'),
+        ('task/state', 'oceangym_msgs/msg/TaskState'),
+        ('task/score', 'oceangym_msgs/msg/TaskScore'),
+        ('task/text', 'visualization_msgs/msg/Marker'),  # the same for people, in rviz
     )
 )
 

@@ -115,6 +115,7 @@ class TaskManager:
         self._decisions_lag = decisions_lag
         self._state = TaskState.INITIAL
         self._index = -1
+        self._accepted = 0
         self._started_at = 0.0
         self._now = 0.0
         self._decisions: dict[int, Decision] = {}
@@ -127,6 +128,16 @@ class TaskManager:
     def state(self) -> TaskState:
         """Where in its life the episode is."""
         return self._state
+
+    @property
+    def task_id(self) -> str:
+        """Of the task that is flown."""
+        return self._task.id
+
+    @property
+    def accepted_reports(self) -> int:
+        """How many finds were reported and understood, true or not."""
+        return self._accepted
 
     @property
     def ending(self) -> Ending | None:
@@ -223,6 +234,7 @@ class TaskManager:
         index = self._index if report.observation_index is None else report.observation_index
         refusal, message = self._examine(report, index)
         accepted = refusal is Refusal.NONE
+        self._accepted += accepted
         self._reports.append((_recordable(report, index), accepted))
         return ReportAck(
             accepted=accepted,

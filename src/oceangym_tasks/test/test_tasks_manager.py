@@ -125,6 +125,7 @@ def test_a_report_that_makes_no_sense_is_refused_and_does_not_count(
     ack = manager.report_find(report)
     assert (ack.accepted, ack.refusal) == (False, refusal) and ack.message
     manager.report_find(FindReport(label='OIL PIPELINE', position=TARGET))
+    assert manager.accepted_reports == 1
     manager.stop()
     assert manager.result is not None
     assert manager.result['scorers']['verified']['false_finds'] == 0

@@ -90,6 +90,16 @@ def test_a_score_is_carried_whole():
     assert json.loads(message.json) == score
 
 
+def test_text_hovers_over_the_vehicle_wherever_it_goes():
+    marker = conversions.text_marker('dock: running\nstep 3')
+    assert (marker.type, marker.action) == (marker.TEXT_VIEW_FACING, marker.ADD)
+    assert marker.header.frame_id == 'base_link' and marker.frame_locked
+    assert (marker.header.stamp.sec, marker.header.stamp.nanosec) == (0, 0)
+    assert marker.pose.position.z > marker.scale.z > 0
+    assert marker.color.a == 1.0
+    assert marker.text == 'dock: running\nstep 3'
+
+
 def test_a_recorded_polar_image_is_the_float_one_to_a_quarter_of_a_decibel():
     polar = np.geomspace(2e-6, 1.0, 12, dtype=np.float32).reshape(3, 4)
     image = Image(height=3, width=4, encoding='32FC1', step=16)

@@ -15,12 +15,19 @@ from oceangym_msgs.msg import TaskGoal as TaskGoalMessage
 from oceangym_msgs.msg import TaskScore
 from oceangym_msgs.msg import TaskState as TaskStateMessage
 from oceangym_msgs.srv import ReportFind, Reset
+from std_msgs.msg import ColorRGBA
+from visualization_msgs.msg import Marker
 
 from oceangym_core.assets import assets_root
 from oceangym_core.decisions import FindReport, Refusal
 from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import header_of, point_message, pose_message
 from oceangym_tasks.task_manager import TaskGoal, TaskState, TaskStatus
+
+# Of one line, and how high the text hovers: readable from where the whole path is in view.
+TEXT_HEIGHT_M = 2.0
+TEXT_ABOVE_M = 8.0
 
 STATES = {
     TaskState.INITIAL: TaskStateMessage.INITIAL,
@@ -107,6 +114,23 @@ def score_message(
     message.collisions = score['safety']['collisions'] or 0
     message.json = json.dumps(score, ensure_ascii=False)
     return message
+
+
+def text_marker(text: str) -> Marker:
+    """Return lines of text that hover over the vehicle."""
+    marker = Marker(
+        # Without a time, rviz takes the newest transform.
+        header=header_of(0.0, 'base_link'),
+        ns='task',
+        type=Marker.TEXT_VIEW_FACING,
+        action=Marker.ADD,
+        pose=pose_message(Pose.of((0.0, 0.0, TEXT_ABOVE_M))),
+        frame_locked=True,
+        color=ColorRGBA(r=1.0, g=1.0, b=1.0, a=1.0),
+        text=text,
+    )
+    marker.scale.z = TEXT_HEIGHT_M
+    return marker
 
 
 def _number(value: float | None) -> float:

@@ -54,8 +54,10 @@ from oceangym_tasks.nodes.conversions import (
     reset_request,
     score_message,
     state_message,
+    text_marker,
 )
-from oceangym_tasks.task_manager import TaskManager, TaskState
+from oceangym_tasks.status_text import status_text
+from oceangym_tasks.task_manager import TaskManager, TaskState, TaskStatus
 
 # How long the last messages may take to reach their readers.
 FAREWELL = Duration(seconds=2)
@@ -116,6 +118,7 @@ class TaskManagerNode(ContractNode):
         self._goal = publish_stream(self, stream('task/goal'))
         self._state = publish_stream(self, stream('task/state'))
         self._score = publish_stream(self, stream('task/score'))
+        self._text = publish_stream(self, stream('task/text'))
         read_stream(self, stream('truth/step'), self._on_step)
         read_stream(self, DECISION, self._on_decision)
         self._attendance = Attendance(
@@ -426,14 +429,26 @@ class TaskManagerNode(ContractNode):
         return load_world(Path(file) if file else world_path(task.world_source))
 
     def _publish_state(self) -> None:
-        if self._manager is not None:
-            self._state.publish(self._state_message())
+        manager = self._manager
+        if manager is None:
+            return
+        self._state.publish(self._state_message())
+        text = status_text(
+            manager.task_id,
+            self._status(),
+            reports=manager.accepted_reports,
+            score=manager.result,
+        )
+        self._text.publish(text_marker(text))
 
-    def _state_message(self) -> Any:
+    def _status(self) -> TaskStatus:
         assert self._manager is not None
         realtime = self._options.mode == 'realtime'
         now = self.get_clock().now().nanoseconds * 1e-9 if realtime else None
-        return state_message(self._manager.status(now), self._stamp)
+        return self._manager.status(now)
+
+    def _state_message(self) -> Any:
+        return state_message(self._status(), self._stamp)
 
     def _enter(self, phase: Phase) -> None:
         self._phase = phase
