@@ -11,7 +11,6 @@ from pathlib import Path
 import shutil
 import struct
 
-from mcap.exceptions import McapError
 from mcap.records import Channel, Message, Schema
 from mcap.stream_reader import StreamReader
 from rosbags.interfaces import (
@@ -23,7 +22,7 @@ from rosbags.interfaces import (
     QosReliability,
     QosTime,
 )
-from rosbags.rosbag2 import CompressionMode, Reader, ReaderError, StoragePlugin, Writer
+from rosbags.rosbag2 import CompressionMode, Reader, StoragePlugin, Writer
 from rosbags.rosbag2.enums import CompressionFormat
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
@@ -263,8 +262,9 @@ def _readable(path: Path | None) -> Iterator[tuple[Schema, Channel, Message]]:
                 elif isinstance(record, Message):
                     channel = channels[record.channel_id]
                     yield schemas[channel.schema_id], channel, record
-        except (McapError, struct.error, ValueError, KeyError, EOFError):
-            # The file ends in the middle of a record: all that came before is good.
+        except Exception:
+            # The file ends in the middle of a record, or is damaged from here on: all that came
+            # before is good. Reader and decompressors have no common class for what they raise.
             return
 
 
@@ -293,8 +293,10 @@ def read_messages(
                     stamp,
                     store.deserialize_cdr(data, connection.msgtype),
                 )
-    except ReaderError as error:
-        raise OceanGymError(f'{directory}: not a readable bag: {error}') from error
+    except Exception as error:
+        # The libraries have no common class for what a damaged file makes them raise.
+        reason = ' '.join(str(error).split())[:300] or type(error).__name__
+        raise OceanGymError(f'{directory}: not a readable bag: {reason}') from error
 
 
 def read_unclosed(directory: Path, topics: Sequence[str]) -> Iterator[tuple[str, int, object]]:
@@ -305,12 +307,14 @@ def read_unclosed(directory: Path, topics: Sequence[str]) -> Iterator[tuple[str,
     store = typestore()
     wanted = set(topics)
     for schema, channel, message in _readable(next(iter(directory.glob('*.mcap')), None)):
-        if channel.topic in wanted:
-            yield (
-                channel.topic,
-                message.log_time,
-                store.deserialize_cdr(message.data, schema.name),
-            )
+        if channel.topic not in wanted:
+            continue
+        try:
+            content = store.deserialize_cdr(message.data, schema.name)
+        except Exception:
+            # Damaged, like what `_readable` cannot read.
+            return
+        yield channel.topic, message.log_time, content
 
 
 def stamp_in_cdr(type_name: str, data: bytes) -> int | None:

@@ -235,18 +235,27 @@ def _load_heightfield(path: Path, instances: list[Instance]) -> Heightfield | No
         raise SdfError(path, 'include', 'only one model may carry an oceangym:heightfield')
     instance, info = fields[0]
     assert info is not None
-    try:
-        height = np.load(info.path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise OceanGymError(f'{info.path}: not a NumPy height grid: {error}') from error
-    if height.ndim != 2 or min(height.shape) < 2 or not np.isfinite(height).all():
-        raise OceanGymError(f'{info.path}: must be a finite 2-D grid, not {height.shape}')
+    height = _read_height_grid(info.path)
     x, y, z = instance.pose.position
     return Heightfield(
-        height=height.astype(float) + z,
+        height=height + z,
         origin=(info.origin[0] + x, info.origin[1] + y),
         spacing=info.spacing,
     )
+
+
+def _read_height_grid(path: Path) -> Array:
+    try:
+        # Mapped, so that a header which claims a huge array is compared with the file's size.
+        height: Any = np.load(path, allow_pickle=False, mmap_mode='r')
+    except Exception as error:
+        # NumPy has no common class for what a broken header makes it raise.
+        raise OceanGymError(f'{path}: not a NumPy height grid: {error}') from error
+    is_grid = isinstance(height, np.ndarray) and height.ndim == 2 and min(height.shape) >= 2
+    if not is_grid or height.dtype.kind not in 'fiu' or not np.isfinite(height).all():
+        what = f'{height.dtype} of shape {height.shape}' if is_grid else type(height).__name__
+        raise OceanGymError(f'{path}: must be a 2-D grid of finite numbers, not {what}')
+    return np.array(height, dtype=float)
 
 
 def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
