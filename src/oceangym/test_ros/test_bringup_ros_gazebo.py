@@ -14,12 +14,12 @@ from oceangym.processes import ProcessSpec
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import DIRECTIONS
 from oceangym_core.geometry import Pose
-from oceangym_core.nodes.qos import publisher_qos, reader_qos
+from oceangym_core.nodes.qos import reader_qos
 from oceangym_core.rng import generator
 from oceangym_core.sdf import RETRO_SCALE
 from oceangym_core.streams import stream
 from oceangym_core.waters import load_water
-from oceangym_gazebo.bridge import camera_topic, cloud_topic
+from oceangym_gazebo.bridge import camera_topic, cloud_topic, ODOMETRY
 from oceangym_gazebo.nodes.optics_node import water_optics
 from oceangym_gazebo.optics import DepthCameras, DepthPicture
 from oceangym_sim.backend import select_variant
@@ -109,6 +109,7 @@ def polar_of(message):
 
 def test_six_lidars_become_six_sonars_of_the_embedded_formation(sonar, probe):
     received, publishers = sonar
+    probe.listen('altitude')
     for direction, spec in SONARS.items():
         reach, _ = wall(spec)
         publishers[direction].publish(cloud(spec, reach, second=3))
@@ -131,6 +132,10 @@ def test_six_lidars_become_six_sonars_of_the_embedded_formation(sonar, probe):
         assert np.argmax(polar.sum(axis=1)) == pytest.approx(
             np.argmax(expected.sum(axis=1)), abs=1
         )
+    # The wall under the downward sonar is the seabed for the altimeter.
+    above = probe.until(lambda: probe.heard['altitude'] and probe.heard['altitude'][-1])
+    assert above.range == pytest.approx(8.0 - SONARS['down'].mount.position[2], abs=0.01)
+    assert above.header.stamp.sec == 3 and above.max_range == pytest.approx(30.0)
 
 
 def test_broken_clouds_are_told_and_the_next_good_one_is_a_ping(sonar, probe, nodes):
@@ -195,8 +200,8 @@ def test_rgbd_images_become_the_pictures_of_the_embedded_optics(probe, nodes, sm
     publishers = {
         (d, k): probe.node.create_publisher(Image, camera_topic(d, k), 2) for d, k in kinds
     }
-    odometry = stream('truth/odometry')
-    place = probe.node.create_publisher(Odometry, odometry.name, publisher_qos(odometry.delivery))
+    # As the bridge offers it: reliable, and nothing kept for late joiners.
+    place = probe.node.create_publisher(Odometry, ODOMETRY, 10)
     spec = ProcessSpec(
         package='oceangym_gazebo',
         executable='optics_node',

@@ -105,6 +105,22 @@ def ray_grid(cloud: PointCloud, spec: SonarSpec) -> RayGrid:
     )
 
 
+def range_ahead(cloud: PointCloud) -> float:
+    """Return the shortest range of the rays about the boresight [m]; inf without a hit.
+
+    Raises:
+        OceanGymError: The cloud is not one of a lidar.
+    """
+    values = _values(cloud)
+    if cloud.height < 2 or cloud.width < 2:
+        raise OceanGymError(f'a cloud of {cloud.height} x {cloud.width} points has no middle')
+    middle = tuple(slice(n // 2 - 1, n // 2 + 1) for n in (cloud.height, cloud.width))
+    places = [values[name].reshape(cloud.height, cloud.width)[middle] for name in _COORDINATES]
+    distance = np.sqrt(np.square(np.stack(places).astype(np.float64)).sum(axis=0))
+    hits = distance[np.isfinite(distance) & (distance > 0.0)]
+    return float(hits.min()) if hits.size else math.inf
+
+
 def _values(cloud: PointCloud) -> dict[str, NDArray[np.float32]]:
     fields = {field.name: field for field in cloud.fields}
     missing = [name for name in (*_COORDINATES, 'intensity') if name not in fields]

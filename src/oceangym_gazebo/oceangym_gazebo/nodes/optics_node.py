@@ -17,6 +17,7 @@ from std_msgs.msg import Float32
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import nanoseconds_of, pose_of_message
 from oceangym_core.nodes.kit import (
     ContractNode,
@@ -28,7 +29,7 @@ from oceangym_core.nodes.kit import (
 )
 from oceangym_core.streams import camera_streams, stream
 from oceangym_core.waters import load_water, Water
-from oceangym_gazebo.bridge import camera_topic
+from oceangym_gazebo.bridge import camera_topic, ODOMETRY
 from oceangym_gazebo.instants import Instants
 from oceangym_gazebo.optics import DepthCameras, DepthPicture
 from oceangym_sim.backend import select_variant
@@ -44,7 +45,10 @@ from oceangym_sim.vehicle_parameters import VehicleParameters
 from oceangym_sim.water import WaterOptics
 
 _FAULT_PAUSE_S = 30.0
-_KINDS = {'image': ('rgb8', np.dtype(np.uint8), 3), 'depth_image': ('32FC1', np.dtype('<f4'), 1)}
+_KINDS: dict[str, tuple[str, np.dtype[Any], int]] = {
+    'image': ('rgb8', np.dtype(np.uint8), 3),
+    'depth_image': ('32FC1', np.dtype('<f4'), 1),
+}
 
 
 class OpticsNode(ContractNode):
@@ -70,7 +74,7 @@ class OpticsNode(ContractNode):
             specs=vehicle.cameras, optics=water_optics(water), lamps=_lamps(vehicle), seed=seed
         )
         self._lamps = 1.0 if water.lamps else 0.0
-        self._pose = None
+        self._pose: Pose | None = None
         self._index = 0
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._told = -_FAULT_PAUSE_S
@@ -81,9 +85,11 @@ class OpticsNode(ContractNode):
             for direction in self._specs
             for s in camera_streams(direction)
         }
-        read_stream(self, stream('truth/odometry'), self._on_odometry)
         read_stream(self, stream('lights'), self._on_lights)
         newest = QoSProfile(depth=2, reliability=ReliabilityPolicy.RELIABLE)
+        self.create_subscription(
+            Odometry, ODOMETRY, self._on_odometry, newest, event_callbacks=NO_EVENTS
+        )
         for name in names:
             kind, direction = name.split('/')
             self.create_subscription(
@@ -106,7 +112,7 @@ class OpticsNode(ContractNode):
         if parts is None:
             return
         if self._pose is None:
-            self._tell('the true odometry has not come yet')
+            self._tell("Gazebo's odometry has not come yet")
             return
         try:
             pictures = {

@@ -1,4 +1,4 @@
-"""Turns the point clouds of Gazebo's six lidars into the sonar topics of the contract."""
+"""Turns the point clouds of Gazebo's six lidars into sonars and an altimeter of the contract."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 
@@ -15,13 +16,16 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.kit import ContractNode, declare, NO_EVENTS, publish_stream, run_node
 from oceangym_core.streams import stream
 from oceangym_gazebo.bridge import cloud_topic
+from oceangym_gazebo.ray_cloud import range_ahead
 from oceangym_gazebo.sonar import LidarSonar
 from oceangym_sim.nodes.conversions import (
+    altitude_message,
     mono_message,
     polar_message,
     sonar_frame,
     sonar_info_message,
 )
+from oceangym_sim.nodes.vehicle_topics import ALTIMETER_BEAM
 from oceangym_sim.vehicle import load_vehicle
 
 # A lidar without an answer sends the same fault once a second: telling it twice a minute will do.
@@ -39,7 +43,7 @@ class SonarNode(ContractNode):
         vehicle = load_vehicle(Path(model) if model else shipped)
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._told: dict[str, float] = {}
-        self._topics = {}
+        self._topics: dict[str, Publisher] = {'altitude': publish_stream(self, stream('altitude'))}
         self._pings: dict[str, int] = {}
         # The newest cloud counts: forming a ping may take longer than a lidar's period.
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -71,8 +75,22 @@ class SonarNode(ContractNode):
         fan = mono_message(ping.fan, stamp=stamp, frame=frame)
         for message in (polar, fan):
             message.header.stamp = cloud.header.stamp
+        if direction == 'down':
+            self._altitude(sonar, cloud)
         self._topics[f'sonar/{direction}/polar'].publish(polar)
         self._topics[f'sonar/{direction}/fan'].publish(fan)
+
+    def _altitude(self, sonar: LidarSonar, cloud: PointCloud2) -> None:
+        """Publish how far the vehicle is above what lies under its sonar."""
+        message = altitude_message(
+            stamp=0.0,
+            altitude=range_ahead(cloud) - sonar.spec.mount.position[2],
+            range_min=sonar.spec.range_min,
+            range_max=sonar.spec.range_max,
+            beam_width=ALTIMETER_BEAM,
+        )
+        message.header.stamp = cloud.header.stamp
+        self._topics['altitude'].publish(message)
 
     def _tell(self, direction: str, problem: str) -> None:
         now = self._wall.now().nanoseconds * 1e-9
