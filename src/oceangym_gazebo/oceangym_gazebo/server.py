@@ -40,6 +40,7 @@ _MODULES = {
     'math': 'gz.math7',
     'transport': 'gz.transport13',
 }
+_MESSAGES = {'Image': 'image', 'PointCloudPacked': 'pointcloud_packed', 'Vector3d': 'vector3d'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +72,14 @@ class Bindings:
 
 
 def message_type(name: str) -> Any:
-    """Return the class of a Gazebo message, e.g. ``Image`` of gz.msgs10.image_pb2."""
-    module = ''.join(f'_{c.lower()}' if c.isupper() else c for c in name).lstrip('_')
+    """Return the class of one of the Gazebo messages in use.
+
+    Raises:
+        OceanGymError: The Python module of Gazebo's messages is not installed.
+    """
     try:
-        return getattr(importlib.import_module(f'gz.msgs10.{module}_pb2'), name)
-    except (ImportError, AttributeError) as error:
+        return getattr(importlib.import_module(f'gz.msgs10.{_MESSAGES[name]}_pb2'), name)
+    except ImportError as error:
         raise OceanGymError(
             f'Gazebo message {name} is not there: {error}. Install ros-jazzy-gz-msgs-vendor 0.0.8 '
             'or newer, or python3-gz-msgs10.'
@@ -107,6 +111,10 @@ class GazeboServer:
         Raises:
             OceanGymError: Gazebo is not installed, or it does not take the files.
         """
+        # Read when the modules are loaded. Servers side by side must not hear each other; who wants
+        # to attach Gazebo's own window names the partition.
+        os.environ.setdefault('GZ_PARTITION', f'oceangym_{os.getpid()}')
+        os.environ.setdefault('GZ_IP', '127.0.0.1')
         self._gz = Bindings.load()
         self.step = step
         places = (*world_search_path(world), vehicle.parent.parent)
