@@ -16,6 +16,7 @@ from oceangym_gazebo.bridge import NAMESPACE
 from oceangym_gazebo.optics import DepthCameras, DepthPicture
 from oceangym_gazebo.server import GazeboServer, message_type
 from oceangym_gazebo.sonar import LidarSonar
+from oceangym_sim.cameras import Motion
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.sensors import digest, SensorReading, SensorSuite
 from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
@@ -127,9 +128,23 @@ class GazeboSensors(SensorSuite):
         }
 
     def observe(
-        self, *, pose: Pose, index: int, lamp_level: float, thrust: Array | None = None
+        self,
+        *,
+        pose: Pose,
+        index: int,
+        lamp_level: float,
+        thrust: Array | None = None,
+        motion: Motion | None = None,
     ) -> SensorReading:
-        """Return what the vehicle perceives; see `SensorSuite.observe`."""
+        """Return what the vehicle perceives; see `SensorSuite.observe`.
+
+        Raises:
+            OceanGymError: Motion blur is asked for: Gazebo renders an instant.
+        """
+        if motion is not None:
+            raise OceanGymError(
+                'motion blur comes from the embedded simulator: use backend:=embedded'
+            )
         reading = super().observe(pose=pose, index=index, lamp_level=lamp_level, thrust=thrust)
         if self._raw is None:
             return reading

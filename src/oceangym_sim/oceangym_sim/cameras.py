@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import math
 from typing import Any
 
 import drjit as dr
@@ -10,6 +11,7 @@ import mitsuba as mi
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec
 from oceangym_core.rng import generator
@@ -26,6 +28,11 @@ from oceangym_sim.water import WaterOptics
 _STEP = 0.03
 # Lamp light on things at a few metres [lux]: with less daylight the lamps set the white balance.
 _LAMP_LUX = 20.0
+# The sensor's longest exposure [s].
+LONGEST_SHUTTER = 1.0 / 15.0
+# Motion blur: parts of an exposure, and the range at which a thing's shift sets their number [m].
+_FEWEST_PARTS, _MOST_PARTS = 5, 25
+_BLUR_NEAR = 2.0
 # Pixels a side that the exposure looks at.
 _METERED = 128
 
@@ -68,11 +75,38 @@ class Radiance:
 
 @dataclass(frozen=True, kw_only=True)
 class Motion:
-    """The vehicle's motion while the shutter is open, in base_link [m/s], [rad/s]."""
+    """The vehicle's motion while the shutter is open.
+
+    Attributes:
+        linear: Velocity in base_link [m/s].
+        angular: Angular velocity in base_link [rad/s].
+        shutter: Exposure time [s].
+    """
 
     linear: tuple[float, float, float]
     angular: tuple[float, float, float]
     shutter: float = 1.0 / 30.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.shutter <= LONGEST_SHUTTER:
+            raise OceanGymError(
+                f'motion blur: an exposure of {self.shutter!r} s must lie in '
+                f'0..{LONGEST_SHUTTER:g} s; 0 s as option: no blur.'
+            )
+
+    def shares(self, focal_length: float) -> tuple[float, ...]:
+        """Return the middles of equal parts of the exposure, -0.5..0.5, without the one at 0.
+
+        There are enough that a thing 2 m away moves by about a pixel in each.
+
+        Args:
+            focal_length: [px].
+        """
+        speed = math.hypot(*self.angular) + math.hypot(*self.linear) / _BLUR_NEAR
+        wanted = 2 * math.ceil(0.5 * speed * self.shutter * focal_length) + 1
+        parts = min(max(wanted, _FEWEST_PARTS), _MOST_PARTS)
+        middle = parts // 2
+        return tuple((i - middle) / parts for i in range(parts) if i != middle)
 
     def pose(self, pose: Pose, share: float) -> Pose:
         """Return the pose at a share -0.5..0.5 of the exposure, from the pose at its middle."""
@@ -155,9 +189,10 @@ class CameraRig:
         picture, direct, hits = self._trace(pose, lamp_level)
         distance, instance = hits.distance.numpy(), hits.instance.numpy()
         if motion is not None:
-            for share in (-0.375, -0.125, 0.125, 0.375):
+            shares = motion.shares(max(spec.focal_length for spec in self.specs))
+            for share in shares:
                 picture += self._trace(motion.pose(pose, share), lamp_level)[0]
-            picture /= 5.0
+            picture /= np.float32(len(shares) + 1)
         elif len(self._rays) > 1:
             self._smooth_edges(picture, pose, lamp_level, self._edges(distance, instance))
         self._snow_fall(picture, distance, pose, index, lamp_level)

@@ -51,6 +51,7 @@ class SimulatorOptions:
         vehicle: Model file; the shipped BlueROV2 Heavy if None.
         timing: Rates and the tick; they differ between lockstep and realtime mode.
         labels: Make ground truth of the cameras with every observation.
+        motion_blur: Exposure time during which the vehicle's motion blurs the images [s]; 0: none.
     """
 
     water: Water
@@ -60,6 +61,7 @@ class SimulatorOptions:
     vehicle: Path | None = None
     timing: Timing = LOCKSTEP
     labels: bool = False
+    motion_blur: float = 0.0
 
     @classmethod
     def of(cls, setup: EpisodeSetup) -> SimulatorOptions:

@@ -14,7 +14,7 @@ from oceangym_core.observation import CameraSpec, Sighting, SonarPing, SonarSpec
 from oceangym_core.world import Anchor, World
 from oceangym_sim.backend import select_variant
 from oceangym_sim.camera_truth import CameraTruth, Labeller
-from oceangym_sim.cameras import CameraFrame, CameraRig
+from oceangym_sim.cameras import CameraFrame, CameraRig, Motion
 from oceangym_sim.fan import FanProjector
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
@@ -134,6 +134,7 @@ class SensorSuite:
         index: int,
         lamp_level: float,
         thrust: NDArray[np.float64] | None = None,
+        motion: Motion | None = None,
     ) -> SensorReading:
         """Return what the vehicle perceives.
 
@@ -142,6 +143,7 @@ class SensorSuite:
             index: Of the observation; with the seed it fixes every noise bit.
             lamp_level: 0..1.
             thrust: Of each thruster [N], (T,): their noise reaches the sonars; None for silence.
+            motion: Blurs the images while the shutter is open; None: sharp images.
         """
         cameras: dict[str, NDArray[np.uint8]] = {}
         sonars: dict[str, SonarPing] = {}
@@ -150,7 +152,9 @@ class SensorSuite:
         labels: dict[str, CameraTruth] = {}
         render = self.mode == 'all'
         if self._cameras is not None:
-            frames = self._cameras.render(pose=pose, index=index, lamp_level=lamp_level)
+            frames = self._cameras.render(
+                pose=pose, index=index, lamp_level=lamp_level, motion=motion if render else None
+            )
             sightings += self._camera_sightings(pose, frames)
             if render:
                 cameras = {name: frame.image for name, frame in frames.items()}

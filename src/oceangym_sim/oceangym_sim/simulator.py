@@ -24,6 +24,7 @@ from oceangym_core.waters import Water
 from oceangym_core.world import Anchor, World
 from oceangym_sim.autopilot import Autopilot
 from oceangym_sim.camera_truth import CameraTruth, Labeller
+from oceangym_sim.cameras import Motion
 from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.engine import EMBEDDED, Engine
 from oceangym_sim.environment import current_in, Environment
@@ -68,6 +69,8 @@ class Simulator:
         self.engine = engine
         self.options = options
         self.timing = options.timing
+        if options.motion_blur != 0.0:
+            Motion(linear=(0, 0, 0), angular=(0, 0, 0), shutter=options.motion_blur)
         path = options.vehicle or assets_root() / 'models' / VEHICLE / 'model.sdf'
         self.vehicle = load_vehicle(path)
         self.cameras = tuple(_resized(spec, options.image_size) for spec in self.vehicle.cameras)

@@ -26,6 +26,7 @@ from oceangym_core.streams import stream
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.waters import load_profile, load_water
 from oceangym_core.world import Bounds, load_world, world_path
+from oceangym_sim.backend import choose_device
 from oceangym_sim.engine import EMBEDDED, Engine
 from oceangym_sim.nodes.maneuver_server import ManeuverServer, VelocityReceiver
 from oceangym_sim.nodes.publishers import Publishers
@@ -60,6 +61,9 @@ class SimNode(ContractNode):
         labels = bool(
             declare(self, 'labels', False, 'Publish ground truth of the cameras.')  # type: ignore[call-overload]
         )
+        motion_blur = float(
+            declare(self, 'motion_blur', 0.0, 'Exposure that the vehicle blurs [s]; 0: none.')  # type: ignore[arg-type]
+        )
         self._options = options
         task = TaskRegistry.load(options.config_dirs).get(options.task)
         world_file = Path(world) if world else world_path(task.world_source)
@@ -73,8 +77,11 @@ class SimNode(ContractNode):
                 image_size=camera_size or None,
                 timing=LOCKSTEP if options.mode == 'lockstep' else REALTIME,
                 labels=labels,
+                motion_blur=motion_blur,
             ),
         )
+        if options.resolved_sensors != 'none':
+            self.get_logger().info(choose_device(options.device)[1])
         self._lockstep = options.mode == 'lockstep'
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._out = Publishers(self, self._simulator, mode=options.mode)
