@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 import os
 from pathlib import Path
@@ -22,6 +22,11 @@ _SIMULATORS = {
     'gazebo': ('oceangym_gazebo', 'gazebo_node'),
 }
 
+# What all nodes of a ROS domain share, and two vehicles in it cannot.
+_SHARED_TOPICS = ('/clock', '/tf', '/tf_static', '/diagnostics')
+
+_DEFAULT_NAMESPACE = RunOptions().namespace
+
 Parameter = bool | int | float | str | list[str]
 
 
@@ -30,6 +35,7 @@ class OnExit(str, Enum):
 
     ENDS_RUN = 'ends_run'  # the run is over, with this process's exit code
     REQUIRED = 'required'  # the run has failed unless it is over already
+    FINISHES = 'finishes'  # it ends by itself; the run has failed if it ends with an error
     IGNORED = 'ignored'
 
 
@@ -48,12 +54,13 @@ class ProcessSpec:
     """One process.
 
     Attributes:
-        package, executable: As for ``ros2 run``.
+        package, executable: As for ``ros2 run``; without a package, a program that is no node.
         name: Node name.
         namespace: Node namespace, without a leading slash.
         parameters: Of the node.
         remappings: Pairs (from, to).
         arguments: Further command line arguments, before ``--ros-args``.
+        environment: Variables that it has in addition.
         on_exit: What its end means.
         interactive: Whether it reads the terminal.
         stop_rank: At the end, lower ranks are ended first, while the others are still there.
@@ -66,6 +73,7 @@ class ProcessSpec:
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     on_exit: OnExit = OnExit.REQUIRED
     interactive: bool = False
     stop_rank: int = 2
@@ -164,7 +172,20 @@ def process_specs(
                 on_exit=OnExit.IGNORED,
             )
         )
-    return tuple(specs)
+    return tuple(replace(spec, remappings=own_topics(options.namespace)) for spec in specs)
+
+
+def own_topics(namespace: str) -> tuple[tuple[str, str], ...]:
+    """Return the remappings that keep a vehicle's clock and frames apart from other vehicles'.
+
+    In the default namespace they have the names that every tool expects.
+
+    Args:
+        namespace: Of the vehicle, without a leading slash.
+    """
+    if namespace == _DEFAULT_NAMESPACE:
+        return ()
+    return tuple((topic, f'/{namespace}{topic}') for topic in _SHARED_TOPICS)
 
 
 def _backend(options: RunOptions, common: Mapping[str, Parameter]) -> ProcessSpec:

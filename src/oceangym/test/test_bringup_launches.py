@@ -42,7 +42,11 @@ def test_each_launch_starts_its_part(name, given, expected, tmp_path):
     assert all(spec.parameters['use_sim_time'] is True for spec in plan.specs)
 
 
-@pytest.mark.parametrize('launch', LAUNCHES, ids=lambda each: each.name)
+# What runs without Gazebo's packages; test_bringup_gazebo_launch.py has the rest.
+EVERYWHERE = [launch for launch in LAUNCHES if launch.name != 'gazebo']
+
+
+@pytest.mark.parametrize('launch', EVERYWHERE, ids=lambda each: each.name)
 def test_several_vehicles_live_in_their_namespaces(launch, tmp_path):
     given = {'namespace': 'fleet/auv_2'}
     if launch.required:

@@ -84,10 +84,10 @@ def test_the_task_launch_takes_what_run_takes():
 
 
 def test_every_process_becomes_a_node(tmp_path):
-    from oceangym.nodes.launching import node_actions
+    from oceangym.nodes.launching import process_actions
 
     specs = process_specs(RunOptions(), run_directory=tmp_path, world=tmp_path / 'w.sdf')
-    actions = node_actions(specs)
+    actions = process_actions(specs)
     assert [a.node_executable for a in actions] == [s.executable for s in specs]
     assert [a.node_package for a in actions] == [s.package for s in specs]
 

@@ -29,6 +29,7 @@ __all__ = [
     'RunOptions',
     'model_names',
     'parse_ros_arguments',
+    'read_argument',
     'prompt_names',
     'resolve_names',
 ]
@@ -312,6 +313,19 @@ def _check(argument: Argument, value: object) -> None:
         raise unknown_name(argument.name, value, argument.choices)
     elif argument.default and not value:
         raise OceanGymError(f'{argument.name} is empty; leave it out for {argument.default!r}')
+
+
+def read_argument(argument: Argument, text: str) -> object:
+    """Return an argument's value from its text, checked.
+
+    Raises:
+        OceanGymError: It is not of the argument's type, set or range.
+    """
+    if not text and not argument.default:
+        return None if argument.kind in (Kind.INTEGER, Kind.NUMBER) else ''
+    value = _read(argument, text)
+    _check(argument, value)
+    return value
 
 
 def _read(argument: Argument, text: str) -> object:

@@ -11,11 +11,13 @@ import os
 from pathlib import Path
 import signal
 import sys
+from typing import Any
 
 from launch import LaunchContext, LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
+    ExecuteProcess,
     LogInfo,
     OpaqueFunction,
     SetEnvironmentVariable,
@@ -28,7 +30,8 @@ from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from oceangym.launches import Launch, launch_named
+from oceangym.launch_plan import Launch
+from oceangym.launches import launch_named
 from oceangym.processes import OnExit, process_environment, ProcessSpec
 from oceangym.supervisor import describe_exit, LOSS_GRACE_S, STOP_GRACE_S
 from oceangym_core.errors import OceanGymError
@@ -54,7 +57,7 @@ def launch_description(name: str) -> LaunchDescription:
         return [
             *(SetEnvironmentVariable(key, value) for key, value in sorted(changed.items())),
             *(LogInfo(msg=line) for line in plan.messages),
-            *node_actions(plan.specs),
+            *process_actions(plan.specs),
         ]
 
     declared = [declare(argument, launch) for argument in launch.arguments]
@@ -89,7 +92,7 @@ class Ending:
     def __init__(self) -> None:
         self.begun = False
         self.problem = ''
-        self.recorders: dict[str, Node] = {}
+        self.recorders: dict[str, ExecuteProcess] = {}
         self._has_run = False
 
     def note(self, name: str, code: int) -> None:
@@ -145,6 +148,14 @@ class Ending:
 
         return react
 
+    def of_finisher(self, spec: ProcessSpec) -> Callable[[ProcessExited, LaunchContext], Entities]:
+        """Return what follows the end of a process that has done its part: nothing, if it has."""
+
+        def react(event: ProcessExited, context: LaunchContext) -> Entities:
+            return self._lost(spec, event, context) if event.returncode else []
+
+        return react
+
     def _lost(self, spec: ProcessSpec, event: ProcessExited, context: LaunchContext) -> Entities:
         if self.begun or context.is_shutdown:
             return []
@@ -152,34 +163,45 @@ class Ending:
         finish = OpaqueFunction(function=self.finish)
         return [TimerAction(period=LOSS_GRACE_S, actions=[finish])] if self._has_run else [finish]
 
-    def actions(self, specs: Iterable[ProcessSpec]) -> list[Node]:
-        """Return the nodes of a launch, in order."""
+    def actions(self, specs: Iterable[ProcessSpec]) -> list[ExecuteProcess]:
+        """Return the processes of a launch, in order."""
         specs = tuple(specs)
         self._has_run = any(spec.on_exit is OnExit.ENDS_RUN for spec in specs)
         nodes = []
         for spec in specs:
             if spec.on_exit is OnExit.ENDS_RUN:
-                node = node_action(spec, self.of_run(spec))
+                node = process_action(spec, self.of_run(spec))
             elif spec.stop_rank == 1:
-                node = node_action(spec, self.of_recorder(spec))
+                node = process_action(spec, self.of_recorder(spec))
                 self.recorders[spec.name] = node
             elif spec.on_exit is OnExit.REQUIRED:
-                node = node_action(spec, self.of_required(spec))
+                node = process_action(spec, self.of_required(spec))
+            elif spec.on_exit is OnExit.FINISHES:
+                node = process_action(spec, self.of_finisher(spec))
             else:
-                node = node_action(spec, None)
+                node = process_action(spec, None)
             nodes.append(node)
         return nodes
 
 
-def node_actions(specs: Iterable[ProcessSpec]) -> list[Node]:
-    """Return the nodes; what ends the run ends the recorder next, and the rest after that."""
+def process_actions(specs: Iterable[ProcessSpec]) -> list[ExecuteProcess]:
+    """Return the processes; what ends the run ends the recorder next, and the rest after that."""
     return Ending().actions(specs)
 
 
-def node_action(
+def process_action(
     spec: ProcessSpec, on_exit: Callable[[ProcessExited, LaunchContext], Entities] | None
-) -> Node:
+) -> ExecuteProcess:
     """Return one process as a launch action."""
+    common: dict[str, Any] = {
+        'output': 'screen',
+        'emulate_tty': spec.interactive,
+        'additional_env': dict(spec.environment),
+        'on_exit': on_exit,
+        'sigterm_timeout': str(STOP_GRACE_S),
+    }
+    if not spec.package:
+        return ExecuteProcess(cmd=[spec.executable, *spec.arguments], name=spec.name, **common)
     return Node(
         package=spec.package,
         executable=spec.executable,
@@ -188,8 +210,5 @@ def node_action(
         parameters=[dict(spec.parameters)],
         remappings=list(spec.remappings),
         arguments=list(spec.arguments),
-        output='screen',
-        emulate_tty=spec.interactive,
-        on_exit=on_exit,
-        sigterm_timeout=str(STOP_GRACE_S),
+        **common,
     )

@@ -22,6 +22,7 @@ from oceangym_core.nodes.conversions import nanoseconds_of, pose_of_message
 from oceangym_core.nodes.kit import (
     ContractNode,
     declare,
+    declare_options,
     NO_EVENTS,
     publish_stream,
     read_stream,
@@ -60,18 +61,18 @@ class OpticsNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('optics')
+        options = declare_options(self)
         model = str(declare(self, 'vehicle', '', "The vehicle's model.sdf; '': the shipped one."))
-        water = load_water(str(declare(self, 'water', 'shallow', 'Water, as for a run.')))
-        seed = int(str(declare(self, 'seed', 0, 'Seed of the sensor noise.')))
-        device = str(
-            declare(self, 'device', 'auto', 'Where images are computed: auto, cpu, cuda.')
-        )
+        water = load_water(options.water, options.config_dirs)
         shipped = assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf'
         vehicle = load_vehicle(Path(model) if model else shipped)
-        select_variant(device)
+        select_variant(options.device)
         self._specs = {spec.direction: spec for spec in vehicle.cameras}
         self._cameras = DepthCameras(
-            specs=vehicle.cameras, optics=water_optics(water), lamps=_lamps(vehicle), seed=seed
+            specs=vehicle.cameras,
+            optics=water_optics(water),
+            lamps=_lamps(vehicle),
+            seed=options.seed,
         )
         self._lamps = 1.0 if water.lamps else 0.0
         self._pose: Pose | None = None
