@@ -16,6 +16,8 @@ MAX_SDF_BYTES = 32 * 1024 * 1024
 # Gazebo renders laser_retro in 65535 steps up to 2000: as backscatter strength times this, -45 to
 # +3 dB fit.
 RETRO_SCALE = 1000.0
+# Backscatter relative to a perfect Lambert scatterer: nothing real lies outside [dB].
+STRENGTH_DB = (-100.0, 40.0)
 PRIMITIVES = ('box', 'sphere', 'cylinder', 'capsule')
 
 
@@ -157,6 +159,17 @@ def number_attribute(path: Path, element: ElementTree.Element, name: str) -> flo
     return value
 
 
+def within(path: Path, name: str, value: float, low: float, high: float) -> float:
+    """Return a number that lies in its range.
+
+    Raises:
+        SdfError: It does not.
+    """
+    if not low <= value <= high:
+        raise SdfError(path, name, f'{value:g} is out of range; allowed: {low:g} .. {high:g}')
+    return value
+
+
 def pose_of(path: Path, parent: ElementTree.Element) -> Pose:
     """Return the <pose> of an element (identity without one)."""
     element = parent.find('pose')
@@ -275,23 +288,33 @@ def _read_visual(
         if mesh_element.find('scale') is not None:
             sx, sy, sz = numbers(path, mesh_element.find('scale'), 3, 'scale')
             scale = (sx, sy, sz)
+            if 0.0 in scale:
+                raise SdfError(path, 'scale', f'{sx:g} {sy:g} {sz:g} flattens the mesh to nothing')
     else:
         shape = read_shape(path, geometry)
     diffuse, albedo, metalness, roughness = (0.6, 0.6, 0.6), None, 0.0, 1.0
     material = element.find('material')
     if material is not None:
         if material.find('diffuse') is not None:
-            r, g, b = numbers(path, material.find('diffuse'), 4, 'diffuse')[:3]
+            r, g, b = (
+                within(path, 'diffuse', value, 0.0, 1.0)
+                for value in numbers(path, material.find('diffuse'), 4, 'diffuse')[:3]
+            )
             diffuse = (r, g, b)
         metal = material.find('pbr/metal')
         if metal is not None:
             if metal.find('albedo_map') is not None:
                 albedo = resolve_uri(path, metal.findtext('albedo_map', ''), search, 'albedo_map')
             if metal.find('metalness') is not None:
-                metalness = numbers(path, metal.find('metalness'), 1, 'metalness')[0]
+                (value,) = numbers(path, metal.find('metalness'), 1, 'metalness')
+                metalness = within(path, 'metalness', value, 0.0, 1.0)
             if metal.find('roughness') is not None:
-                roughness = numbers(path, metal.find('roughness'), 1, 'roughness')[0]
-    acoustic = element.find(own('acoustic'))
+                (value,) = numbers(path, metal.find('roughness'), 1, 'roughness')
+                roughness = within(path, 'roughness', value, 0.0, 1.0)
+    acoustic, strength_db = element.find(own('acoustic')), -15.0
+    if acoustic is not None:
+        strength_db = number_attribute(path, acoustic, 'strength_db')
+        within(path, 'strength_db', strength_db, *STRENGTH_DB)
     return Visual(
         name=element.get('name', ''),
         pose=frame @ pose_of(path, element),
@@ -303,7 +326,7 @@ def _read_visual(
         metalness=metalness,
         roughness=roughness,
         acoustic_material='' if acoustic is None else acoustic.get('material', ''),
-        strength_db=-15.0 if acoustic is None else number_attribute(path, acoustic, 'strength_db'),
+        strength_db=strength_db,
     )
 
 

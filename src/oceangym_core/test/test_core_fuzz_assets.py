@@ -147,6 +147,32 @@ def grid(array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.parametrize(
+    ('content', 'word'),
+    [
+        ('<material><diffuse>2 0 0 1</diffuse></material>', 'diffuse'),
+        ('<material><diffuse>-0.1 0 0 1</diffuse></material>', 'diffuse'),
+        ('<material><pbr><metal><metalness>1e9</metalness></metal></pbr></material>', 'metalness'),
+        ('<material><pbr><metal><roughness>-1</roughness></metal></pbr></material>', 'roughness'),
+        ('<oceangym:acoustic material="x" strength_db="4000"/>', 'strength_db'),
+        ('<oceangym:acoustic material="x" strength_db="nan"/>', 'strength_db'),
+    ],
+)
+def test_surfaces_that_cannot_be_are_refused(tank: Path, content: str, word: str) -> None:
+    """Reflecting more than comes in, or echoes beyond any number, would ruin a picture in silence."""
+    path = tank.parent / 'models' / 'rock' / 'model.sdf'
+    whole = path.read_text()
+    try:
+        path.write_text(whole.replace('</visual>', f'{content}</visual>'))
+        with pytest.raises(OceanGymError, match=rf'rock/model\.sdf.*{word}'):
+            load_world(tank)
+        path.write_text(whole.replace('</mesh>', '<scale>1 0 1</scale></mesh>'))
+        with pytest.raises(OceanGymError, match='flattens'):
+            load_world(tank)
+    finally:
+        path.write_text(whole)
+
+
 @BUDGET
 @given(edits=EDITS)
 def test_any_bytes_in_a_height_grid(tank: Path, edits: list[tuple[float, int, bytes]]) -> None:

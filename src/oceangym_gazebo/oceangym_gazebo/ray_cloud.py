@@ -28,6 +28,8 @@ _COORDINATES = ('x', 'y', 'z')
 _TOLERANCE = 0.5
 # A surface whose slope cannot be seen is met at the mean of all angles.
 _UNKNOWN_COSINE = 0.5
+# 40 dB: more than anything scatters back; another driver's intensity must not overflow a ping.
+_LARGEST_RETRO = 1e4 * RETRO_SCALE
 
 
 class PointField(Protocol):
@@ -96,7 +98,8 @@ def ray_grid(cloud: PointCloud, spec: SonarSpec) -> RayGrid:
     points, distance = points[turned], distance[turned]
     found, retro = found[turned], retro[turned]
     normal = surface_normals(points, distance, found)
-    strength = np.where(found & np.isfinite(retro), np.clip(retro, 0.0, None), 0.0) / RETRO_SCALE
+    heard = np.clip(retro, 0.0, _LARGEST_RETRO)
+    strength = np.where(found & np.isfinite(retro), heard, 0.0) / RETRO_SCALE
     return RayGrid(
         distance=np.where(found, distance, np.inf).astype(np.float32),
         cosine=_cosine(points, distance, normal),
@@ -130,7 +133,7 @@ def _values(cloud: PointCloud) -> dict[str, NDArray[np.float32]]:
         )
     step, row_step = cloud.point_step, cloud.row_step
     wanted = cloud.height * row_step
-    if row_step < cloud.width * step or len(cloud.data) < wanted or not wanted:
+    if not step or row_step < cloud.width * step or len(cloud.data) < wanted or not wanted:
         raise OceanGymError(
             f'the point cloud holds {len(cloud.data)} bytes; {cloud.height} rows of {cloud.width} '
             f'points of {step} bytes are more'
