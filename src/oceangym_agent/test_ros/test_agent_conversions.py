@@ -27,10 +27,20 @@ pytestmark = pytest.mark.ros
     ],
 )
 def test_images_come_out_as_they_went_in(encoding, array):
-    message = Image(height=2, width=4, encoding=encoding)
+    message = Image(height=2, width=4, encoding=encoding, step=array.nbytes // 2)
     message.data = array.tobytes()
     assert np.array_equal(image_array(message), array)
     assert image_array(message).dtype == array.dtype
+    padded = np.pad(np.frombuffer(message.data, np.uint8).reshape(2, -1), ((0, 0), (0, 5)))
+    message.step, message.data = padded.shape[1], padded.tobytes()
+    assert np.array_equal(image_array(message), array)
+
+
+def test_a_big_endian_image_is_turned():
+    message = Image(height=1, width=2, encoding='32FC1', step=8, is_bigendian=1)
+    message.data = np.array([0.25, 3.0], '>f4').tobytes()
+    assert image_array(message).tolist() == [[0.25, 3.0]]
+    assert image_array(message).dtype == np.float32
 
 
 def test_another_encoding_is_refused():

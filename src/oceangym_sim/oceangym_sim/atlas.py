@@ -110,7 +110,8 @@ def _read_image(path: Path | None) -> NDArray[np.uint8]:
     try:
         with Image.open(path) as opened:
             image = opened.convert('RGB')
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+    except Exception as error:
+        # Pillow has no common class for what its many readers raise on damaged files.
         raise OceanGymError(f'{path}: cannot be read as a texture: {error}') from error
     size = tuple(min(MAX_TEXTURE, 1 << round(math.log2(max(1, n)))) for n in image.size)
     if size != image.size:

@@ -41,6 +41,10 @@ from oceangym_core.streams import camera_streams, DECISION, sonar_streams, strea
 
 # Streams that show the frozen instant beside the images.
 INSTANT_STREAMS = ('odometry', 'altitude', 'battery')
+# Of the contract's images: channels, and type of a value.
+ENCODINGS = {'rgb8': (3, 'u1'), 'mono8': (1, 'u1'), '32FC1': (1, 'f4')}
+# More range bins than any sonar has would only exhaust the memory.
+MAX_BINS = 100_000
 
 
 class VehicleClient:
@@ -283,13 +287,20 @@ def sonar_spec(message: SonarInfo) -> SonarSpec:
     """Return the geometry of a sonar; its direction is in the name of its frame.
 
     Raises:
-        OceanGymError: The frame is none of the contract's.
+        OceanGymError: The frame is none of the contract's, or the geometry none of a sonar.
     """
     direction = message.header.frame_id.removeprefix('sonar_').removesuffix('_frame')
     if direction not in DIRECTIONS:
         raise unknown_name('sonar frame', message.header.frame_id, DIRECTIONS)
     azimuths = np.asarray(message.azimuth, dtype=np.float64)
-    bins = (message.range_max - message.range_min) / message.range_resolution
+    span, resolution = message.range_max - message.range_min, message.range_resolution
+    bins = span / resolution if resolution > 0.0 else math.nan
+    if not (len(azimuths) >= 2 and azimuths[0] > azimuths[-1] and 1.0 <= bins <= MAX_BINS):
+        raise OceanGymError(
+            f'sonar {direction}: {len(azimuths)} beams and ranges {message.range_min} .. '
+            f'{message.range_max} m in steps of {resolution} m are no geometry of a sonar; wanted: '
+            f'two beams or more, port-most first, and 1 .. {MAX_BINS} range bins'
+        )
     return SonarSpec(
         direction=direction,
         mount=Pose.of((0.0, 0.0, 0.0), sonar_orientation(direction)),
@@ -308,15 +319,23 @@ def image_array(message: Image) -> np.ndarray[Any, Any]:
     """Return the pixels of an image: (H, W, 3) uint8, (H, W) uint8 or (H, W) float32.
 
     Raises:
-        OceanGymError: The encoding is none that the contract has.
+        OceanGymError: The encoding is none that the contract has, or the data are too few.
     """
-    data = np.frombuffer(message.data, np.uint8)
-    if message.encoding == 'rgb8':
-        return data.reshape(message.height, message.width, 3)
-    if message.encoding == 'mono8':
-        return data.reshape(message.height, message.width)
-    if message.encoding == '32FC1':
-        return data.view('<f4').reshape(message.height, message.width)
-    raise OceanGymError(
-        f'image encoding {message.encoding!r} is not of the contract; allowed: rgb8, mono8, 32FC1'
-    )
+    if message.encoding not in ENCODINGS:
+        raise OceanGymError(
+            f'image encoding {message.encoding!r} is not of the contract; '
+            f'allowed: {", ".join(ENCODINGS)}'
+        )
+    channels, kind = ENCODINGS[message.encoding]
+    dtype = np.dtype(('>' if message.is_bigendian else '<') + kind)
+    row, wanted = message.width * channels * dtype.itemsize, message.height * message.step
+    if not wanted or not row or message.step < row or len(message.data) < wanted:
+        raise OceanGymError(
+            f'an image of {message.width} x {message.height} {message.encoding} pixels in rows of '
+            f'{message.step} bytes does not fit its {len(message.data)} bytes of data'
+        )
+    # Drivers may pad their rows.
+    table = np.frombuffer(message.data, np.uint8, count=wanted).reshape(-1, message.step)
+    pixels = np.ascontiguousarray(table[:, :row]).view(dtype)
+    shape = (message.height, message.width, channels)
+    return pixels.reshape(shape if channels > 1 else shape[:2]).astype(kind, copy=False)
