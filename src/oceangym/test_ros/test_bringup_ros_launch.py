@@ -101,6 +101,8 @@ def test_every_process_becomes_a_node(tmp_path):
         ('task', 'task:=dokc', "Did you mean 'dock'?"),
         ('record', 'namespce:=x', "Did you mean 'namespace'?"),
         ('agent', 'seed:=1', "missing required argument 'agent'"),
+        ('gazebo', 'wold:=ocean', "Did you mean 'world'?"),
+        ('gazebo', 'gui:=maybe', 'maybe'),
     ],
 )
 def test_mistakes_are_refused_with_what_is_allowed(
@@ -147,3 +149,79 @@ def test_a_killed_simulator_is_an_error_with_its_record_intact(tmp_path, domain_
     assert 'simulator ended early: killed by SIGKILL' in text
     assert json.loads((run / 'score.json').read_text(encoding='utf-8'))
     assert (run / 'bag' / 'metadata.yaml').is_file()
+
+
+# ------------------------------------------------------------------ Gazebo, played by scripts
+
+STAYS = '#!/bin/sh\necho "$0 $@"\ntrap "exit 0" INT TERM\nwhile :; do sleep 0.1; done\n'
+
+
+@pytest.fixture
+def gazebo_prefix(tmp_path, monkeypatch):
+    """A ROS prefix with programs that stand for Gazebo, its bridge and its spawner."""
+    prefix = tmp_path / 'prefix'
+    programs = {
+        'bin/gz': STAYS,
+        'lib/ros_gz_bridge/parameter_bridge': STAYS,
+        'lib/ros_gz_sim/create': '#!/bin/sh\necho "spawned $@"\n',
+        'lib/ros_gz_interfaces/none': '',
+    }
+    for name, text in programs.items():
+        path = prefix / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        if name.startswith('lib'):
+            package = prefix / 'share/ament_index/resource_index/packages' / path.parent.name
+            package.parent.mkdir(parents=True, exist_ok=True)
+            package.touch()
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'{prefix}:{os.environ["AMENT_PREFIX_PATH"]}')
+    monkeypatch.setenv('PATH', f'{prefix / "bin"}:{os.environ["PATH"]}')
+    return prefix
+
+
+def until(process, *words):
+    """Read what a launch prints until all these have been said; return it."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        text = ''.join(lines)
+        if all(word in text for word in words):
+            return text
+    raise AssertionError(''.join(lines))
+
+
+def test_a_gazebo_session_runs_until_it_is_interrupted(gazebo_prefix, domain_id):
+    process = start(domain_id, 'gazebo', 'images:=false', 'gui:=false')
+    text = until(
+        process,
+        'sim -s -r --headless-rendering',
+        'spawned --ros-args',
+        '/world/ocean/set_pose@ros_gz_interfaces/srv/SetEntityPose',
+        'autopilot_node-',
+        'process has finished cleanly',
+    )
+    assert 'GZ_IP' in text
+    process.send_signal(signal.SIGINT)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, text + rest
+    assert 'Traceback' not in text + rest
+
+
+@pytest.mark.parametrize('part', ['create', 'gz'])
+def test_a_session_that_fails_ends_with_an_error(gazebo_prefix, domain_id, part):
+    (path,) = gazebo_prefix.glob(f'**/{part}')
+    path.write_text('#!/bin/sh\necho failing\nexit 3\n')
+    code, text = ended(domain_id, 'gazebo', 'images:=false', 'gui:=false')
+    assert code == 1
+    assert 'ended early: exit code 3' in text
+
+
+def test_without_ros_gz_the_packages_are_named(gazebo_prefix, domain_id):
+    (gazebo_prefix / 'share/ament_index/resource_index/packages/ros_gz_interfaces').unlink()
+    installed = os.environ['AMENT_PREFIX_PATH'].split(':')
+    if any(Path(p, 'share', 'ros_gz_interfaces').is_dir() for p in installed):
+        pytest.skip('ros_gz is installed')
+    code, text = ended(domain_id, 'gazebo')
+    assert code == 1
+    assert 'sudo apt install ros-' in text and 'process started' not in text
