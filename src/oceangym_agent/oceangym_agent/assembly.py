@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 
 Key = tuple[str, str]
+# Dimensions and type of the arrays of each kind of image.
+_LAYOUTS: dict[str, tuple[int, type]] = {
+    'camera': (3, np.uint8),
+    'polar': (2, np.float32),
+    'fan': (2, np.uint8),
+}
 
 
 class ObservationAssembler:
@@ -73,15 +81,24 @@ class ObservationAssembler:
         navigation: NavigationState,
         sonar_geometry: Mapping[str, SonarSpec],
     ) -> Observation:
-        """Return the observation of the instant that is complete."""
-        cameras = {d: np.asarray(self._images['camera', d], np.uint8) for d in self.cameras}
+        """Return the observation of the instant that is complete.
+
+        Raises:
+            OceanGymError: A topic carries images of another kind of sensor.
+        """
+        cameras = {d: self._image('camera', d) for d in self.cameras}
         sonars = {
-            d: SonarPing(
-                polar=np.asarray(self._images['polar', d], np.float32),
-                fan=np.asarray(self._images['fan', d], np.uint8),
-            )
+            d: SonarPing(polar=self._image('polar', d), fan=self._image('fan', d))
             for d in self.sonars
         }
+        for d, ping in sonars.items():
+            spec = sonar_geometry.get(d)
+            if spec is not None and ping.polar.shape != (spec.range_bins, spec.beams):
+                raise OceanGymError(
+                    f'sonar/{d}/polar has {" x ".join(map(str, ping.polar.shape))} cells, '
+                    f'sonar/{d}/info describes {spec.range_bins} ranges x {spec.beams} beams: '
+                    'does another kind of sonar publish there?'
+                )
         return Observation(
             index=index,
             stamp=navigation.stamp,
@@ -90,3 +107,13 @@ class ObservationAssembler:
             sonars=sonars,
             sonar_geometry=dict(sonar_geometry),
         )
+
+    def _image(self, kind: str, direction: str) -> NDArray[Any]:
+        image = self._images[kind, direction]
+        dimensions, dtype = _LAYOUTS[kind]
+        if image.ndim != dimensions or image.dtype != dtype:
+            raise OceanGymError(
+                f'{kind} {direction}: values are {image.dtype} in {image.ndim} dimensions; the '
+                f'contract has {np.dtype(dtype)} in {dimensions}. Does another sensor publish there?'
+            )
+        return image

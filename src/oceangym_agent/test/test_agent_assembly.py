@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 
 from oceangym_agent.assembly import ObservationAssembler
+from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState
+from oceangym_core.observation import NavigationState, SonarSpec
 
 NAVIGATION = NavigationState(
     stamp=30.0,
@@ -73,3 +75,29 @@ def test_the_observation_holds_the_images():
 def test_without_images_the_navigation_stands_alone():
     parts = ObservationAssembler(cameras=[], sonars=[], streams=[])
     assert parts.complete_at(1234) == 1234
+
+
+@pytest.mark.parametrize(
+    ('kind', 'direction', 'image', 'word'),
+    [
+        # A side-scan's line, a profiler's ranges and the like, where an imaging sonar was.
+        ('polar', 'down', np.zeros((1, 3), np.float32), '1 x 3 cells.*4 ranges x 3 beams'),
+        ('polar', 'down', np.zeros((3, 4), np.float32), '3 x 4 cells'),
+        ('polar', 'down', np.zeros((4, 3), np.uint8), 'uint8'),
+        ('fan', 'down', np.zeros((4, 5, 3), np.uint8), '3 dimensions'),
+        ('camera', 'front', np.zeros((2, 2), np.uint8), '2 dimensions'),
+        ('camera', 'front', np.zeros((2, 2), np.float32), 'float32'),
+    ],
+)
+def test_images_of_another_kind_of_sensor_are_refused(kind, direction, image, word):
+    """Elsewhere another sonar's data was drawn as if it were an image, and looked like garbage."""
+    parts = assembler()
+    for a_kind, name, usual in MESSAGES:
+        parts.put(a_kind, name, 0, usual)
+    geometry = {
+        'down': SonarSpec(direction='down', mount=Pose(), range_bins=4, beams=3),
+    }
+    parts.observation(index=0, navigation=NAVIGATION, sonar_geometry=geometry)
+    parts.put(kind, direction, 0, image)
+    with pytest.raises(OceanGymError, match=word):
+        parts.observation(index=0, navigation=NAVIGATION, sonar_geometry=geometry)
