@@ -23,20 +23,57 @@ SPEC = SonarSpec(
 
 
 @pytest.mark.parametrize(
-    ('kilohertz', 'db_per_metre'),
+    ('kilohertz', 'at_10', 'at_5'),
     [
-        (100, 0.034),
-        (450, 0.115),
-        (600, 0.169),
-        (750, 0.238),
-        (900, 0.321),
-        (1200, 0.534),
-        (2100, 1.54),
+        (100, 34.34, 29.00),
+        (450, 115.78, 114.76),
+        (900, 322.31, 362.49),
+        (1200, 535.61, 619.06),
     ],
 )
-def test_absorption_is_ainslie_mccolm(kilohertz: float, db_per_metre: float) -> None:
+def test_absorption_is_ainslie_mccolm(kilohertz: float, at_10: float, at_5: float) -> None:
+    # dB/km at the surface, S = 35, pH 8, as another implementation tabulates it: echopype 0.8,
+    # utils.uwa.calc_absorption(formula_source='AM').
+    for temperature, value in ((10.0, at_10), (5.0, at_5)):
+        water = SeaWater(temperature=temperature, depth=0.0)
+        assert absorption_db(kilohertz * 1e3, water) * 1e3 == pytest.approx(value, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ('kilohertz', 'db_per_metre'),
+    [(100, 0.034), (450, 0.115), (600, 0.169), (750, 0.238), (900, 0.321), (1200, 0.534)],
+)
+def test_absorption_at_working_depth(kilohertz: float, db_per_metre: float) -> None:
     # T = 10 C, S = 35, pH 8, 50 m.
     assert absorption_db(kilohertz * 1e3) == pytest.approx(db_per_metre, rel=0.02)
+
+
+def francois_garrison(f: float, water: SeaWater) -> float:
+    """Return the absorption [dB/km] at f [kHz] by Francois and Garrison 1982, up to 20 deg C."""
+    t, s, z = water.temperature, water.salinity, water.depth
+    c = 1412.0 + 3.21 * t + 1.19 * s + 0.0167 * z
+    boric = 2.8 * np.sqrt(s / 35.0) * 10 ** (4.0 - 1245.0 / (273.0 + t))
+    magnesium = 8.17 * 10 ** (8.0 - 1990.0 / (273.0 + t)) / (1.0 + 0.0018 * (s - 35.0))
+    pure = 4.937e-4 - 2.59e-5 * t + 9.11e-7 * t**2 - 1.5e-8 * t**3
+    return float(
+        8.86 / c * 10 ** (0.78 * water.ph - 5.0) * boric * f**2 / (boric**2 + f**2)
+        + 21.44 * s / c * (1.0 + 0.025 * t)
+        * (1.0 - 1.37e-4 * z + 6.2e-9 * z**2) * magnesium * f**2 / (magnesium**2 + f**2)
+        + pure * (1.0 - 3.83e-5 * z + 4.9e-10 * z**2) * f**2
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize('kilohertz', [100.0, 450.0, 900.0, 1200.0])
+@pytest.mark.parametrize(('temperature', 'depth'), [(10.0, 0.0), (10.0, 500.0), (15.0, 50.0)])
+def test_francois_and_garrison_lie_within_ten_percent(
+    kilohertz: float, temperature: float, depth: float
+) -> None:
+    # What Ainslie and McColm claim of their simpler formula against the one that they fitted.
+    water = SeaWater(temperature=temperature, depth=depth)
+    ours = absorption_db(kilohertz * 1e3, water) * 1e3
+    assert ours == pytest.approx(francois_garrison(kilohertz, water), rel=0.10)
+    if temperature == 10.0:
+        assert ours > 1.01 * francois_garrison(kilohertz, water)
 
 
 def test_absorption_falls_with_depth() -> None:

@@ -151,6 +151,7 @@ cores = int(sys.argv[3])
 if hasattr(os, 'sched_setaffinity'):
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
 sys.path[:0] = json.loads(sys.argv[2])
+import numba
 import numpy as np
 from oceangym_core.contract import DIRECTIONS, sonar_orientation
 from oceangym_core.geometry import Pose
@@ -158,19 +159,29 @@ from oceangym_core.observation import SonarSpec
 from oceangym_core.world import load_world
 from oceangym_sim.backend import select_variant
 select_variant('cpu')
+from oceangym_sim.instruments import INSTRUMENTS, InstrumentSet, load_mountings
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sonar_rig import SonarRig
 import drjit as dr
 dr.set_thread_count(cores)
+assert numba.config.NUMBA_NUM_THREADS == dr.thread_count() == cores
 specs = tuple(SonarSpec(direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)), beams=128,
                         range_bins=128, elevation_rays=16, preset='oceangym_decision')
               for d in DIRECTIONS)
-rig = SonarRig(scene=RayScene(load_world(Path(sys.argv[1])), device='cpu'), specs=specs, seed=4)
+scene = RayScene(load_world(Path(sys.argv[1])), device='cpu')
+rig = SonarRig(scene=scene, specs=specs, seed=4)
+instruments = InstrumentSet(scene=scene, names=INSTRUMENTS, seed=4, mountings=load_mountings())
 digest = hashlib.sha256()
 for index in range(3):
     frames = rig.observe(pose=Pose.from_euler((index, 0, -55), 0, 0.1, index), index=index)
     for d in DIRECTIONS:
         digest.update(frames[d].polar.tobytes())
+    readings = instruments.observe(
+        stamp=float(index), pose=Pose.of((index, 0, -55)), thrust=np.full(8, 5.0)
+    )
+    for array in (readings.profile.ranges, readings.waterfall, readings.line.intensity):
+        digest.update(array.tobytes())
+    digest.update(repr(readings.altitude).encode())
 print(digest.hexdigest())
 """
 
@@ -189,7 +200,8 @@ def test_pings_do_not_depend_on_the_number_of_threads(
     for cores in (1, 2):
         result = subprocess.run(
             [sys.executable, '-c', textwrap.dedent(CHILD), str(world), json.dumps(sys.path), str(cores)],
-            capture_output=True, text=True, check=True, timeout=120, env=dict(os.environ),
+            capture_output=True, text=True, check=True, timeout=300,
+            env={**os.environ, 'NUMBA_NUM_THREADS': str(cores)},
         )  # fmt: skip
         digests.add(result.stdout.strip())
     assert len(digests) == 1
