@@ -8,6 +8,7 @@ publisher, and writes FILE (npz, per topic rows of stamp [ns], arrival [ns], CRC
 from __future__ import annotations
 
 import argparse
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 import sys
@@ -31,14 +32,14 @@ class Listener(ContractNode):
     def __init__(self, path: Path) -> None:
         super().__init__('soak_listener')
         self._path = path
-        self._rows: dict[str, list[tuple[int, int, int]]] = {}
+        self._rows: dict[str, array[int]] = {}
         self._subscriptions: list[Subscription] = [
             self._listen(stream) for stream in CONTRACT if stream.source is Source.BACKEND
         ]
         self._timer = self.create_timer(SEEN_EVERY_S, self._look)
 
     def _listen(self, stream: Stream) -> Subscription:
-        rows = self._rows.setdefault(stream.name, [])
+        rows = self._rows.setdefault(stream.name, array('q'))
         return self.create_subscription(
             message_type(stream.type),
             stream.absolute(self.get_namespace()),
@@ -49,9 +50,9 @@ class Listener(ContractNode):
         )
 
     @staticmethod
-    def _taker(kind: str, rows: list[tuple[int, int, int]]) -> Callable[[bytes], None]:
+    def _taker(kind: str, rows: array[int]) -> Callable[[bytes], None]:
         def take(data: bytes) -> None:
-            rows.append((stamp_in_cdr(kind, data) or 0, time.monotonic_ns(), zlib.crc32(data)))
+            rows.extend((stamp_in_cdr(kind, data) or 0, time.monotonic_ns(), zlib.crc32(data)))
 
         return take
 
@@ -63,7 +64,11 @@ class Listener(ContractNode):
 
     def close(self) -> None:
         """Write what was heard."""
-        arrays = {name: np.array(rows, np.int64) for name, rows in self._rows.items() if rows}
+        arrays = {
+            name: np.array(rows, np.int64).reshape(-1, 3)
+            for name, rows in self._rows.items()
+            if rows
+        }
         with self._path.open('wb') as stream:
             np.savez(stream, **arrays)
 

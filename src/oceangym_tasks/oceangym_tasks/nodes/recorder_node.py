@@ -111,7 +111,10 @@ class RecorderNode(ContractNode):
         )
 
         def write(data: bytes) -> None:
-            self._stamp = stamp_in_cdr(topic.type, data) or self._stamp
+            stamp = stamp_in_cdr(topic.type, data)
+            # Others may leave theirs empty; the backend's zero is the time of observation 0.
+            if stamp or (stamp == 0 and topic.source is Source.BACKEND):
+                self._stamp = stamp
             self._writer.write(target, self._stamp, decibel_image(data) if in_decibels else data)
             if topic.name not in HEARTBEATS:
                 self._last_message = self._seconds()
@@ -151,11 +154,11 @@ class RecorderNode(ContractNode):
         if capabilities is None:
             return
         expected = [
-            topic
+            self.resolve_topic_name(topic.absolute(self.get_namespace()))
             for topic in CONTRACT
             if topic.source is Source.BACKEND and topic.name in capabilities.streams
         ]
-        if all(self.count_publishers(t.absolute(self.get_namespace())) for t in expected):
+        if all(map(self.count_publishers, expected)):
             self._ready.publish(Bool(data=True))
             self._timer.cancel()
 
