@@ -20,6 +20,7 @@ from oceangym_sim.cameras import Motion
 from oceangym_sim.lamps import Lamp
 from oceangym_sim.sensors import digest, SensorReading, SensorSuite
 from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
+from oceangym_sim.sonar_sound import thruster_noise_share
 from oceangym_sim.water import WaterOptics
 
 _PIXELS: dict[str, tuple[str, Any, int]] = {
@@ -153,7 +154,11 @@ class GazeboSensors(SensorSuite):
             pictures, pose=self._server.state.pose, index=index, lamp_level=lamp_level
         )
         cameras = {name: frame.image for name, frame in frames.items()}
-        sonars = {name: lidar.ping(clouds[name], index) for name, lidar in self._lidars.items()}
+        noise = 0.0 if thrust is None else thruster_noise_share(thrust)
+        sonars = {
+            name: lidar.ping(clouds[name], index, self_noise=noise)
+            for name, lidar in self._lidars.items()
+        }
         hashes = {f'camera/{name}': digest(image) for name, image in cameras.items()}
         hashes |= {f'sonar/{name}': digest(ping.polar) for name, ping in sonars.items()}
         return replace(reading, cameras=cameras, sonars=sonars, image_hashes=hashes)

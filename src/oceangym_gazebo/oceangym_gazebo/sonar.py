@@ -43,13 +43,14 @@ class LidarSonar:
         near, far = footprint(grid.distance, grid.cosine, lean.astype(np.float32))
         return self._former.noise_free(near, far, power)
 
-    def ping(self, cloud: PointCloud, index: int) -> SonarPing:
+    def ping(self, cloud: PointCloud, index: int, *, self_noise: float = 0.0) -> SonarPing:
         """Return the ping of a cloud.
 
         Args:
             cloud: Of the lidar.
             index: Of the observation; with the seed it fixes every noise bit.
+            self_noise: See `PingFormer.ping`.
         """
         rng = generator(self._seed, f'sonar/{self.spec.direction}', index)
-        polar = self._former.ping(self.mean(cloud), rng)
+        polar = self._former.ping(self.mean(cloud), rng, self_noise=self_noise)
         return SonarPing(polar=polar, fan=self._projector.render(polar))
