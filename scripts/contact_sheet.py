@@ -145,7 +145,7 @@ class Photographer:
             for d in DIRECTIONS
         )
         self._sonar = SonarRig(scene=scene, specs=sonars, seed=0)
-        self._fan = FanProjector(SONAR)
+        self._fans = {spec.direction: FanProjector(spec) for spec in sonars}
         self._taken = 0
         self._poses: dict[tuple[str, float], Pose] = {}
 
@@ -168,7 +168,7 @@ class Photographer:
         """Return the fan image of a sonar."""
         ping = self._sonar.observe(pose=pose, index=0)[direction]
         assert ping.polar is not None
-        return self._fan.render(ping.polar)
+        return self._fans[direction].render(ping.polar)
 
     def _frames(
         self, pose: Pose, water: str, specs: tuple[CameraSpec, ...]

@@ -261,4 +261,4 @@ def _pixel_factor(spec: CameraSpec, truth: bool) -> float:
 
 def digest(array: NDArray[np.generic]) -> str:
     """Return the hex digest of an image's raw bytes."""
-    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()
+    return hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest()
