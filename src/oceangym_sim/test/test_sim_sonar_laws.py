@@ -17,6 +17,7 @@ from oceangym_core.world import load_world
 from oceangym_sim.backend import select_variant
 from oceangym_sim.sonar import footprint, PingFormer
 from oceangym_sim.sonar_beam import beam_kernel, BeamPattern, elevation_cells
+from oceangym_sim.sonar_sound import absorption_db, SeaWater
 
 select_variant('cpu')
 
@@ -95,11 +96,39 @@ def test_lamberts_cosine(angle_deg: float) -> None:
 
 def test_six_decibel_more_strength_double_the_amplitude() -> None:
     former = PingFormer(SPEC)
-    near, far, power = meet_sphere(former, 15.0, 0.5, 1e-3)
-    weak = former.noise_free(near, far, power)
-    strong = former.noise_free(near, far, power * np.float32(10**0.602))
+    weak, strong = (
+        former.noise_free(*meet_sphere(former, 15.0, 0.5, mu)) for mu in (1e-3, 1e-3 * 10**0.602)
+    )
     at = np.unravel_index(int(weak.argmax()), weak.shape)
     assert np.sqrt(strong[at] / weak[at]) == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize('temperature', [10.0, 25.0])
+def test_traced_boards_lose_what_spreading_and_absorption_take(
+    build_world: Callable[..., Path], box: Any, temperature: float
+) -> None:
+    near, far, mu_db = 9.0, 27.0, -12.0
+    things = [
+        box('near', f'{near + 0.5} 0 -50 0 0 0', '1 90 90', strength_db=mu_db),
+        box('far', f'{-far - 0.5} 0 -50 0 0 0', '1 90 90', strength_db=mu_db - 6.0),
+    ]
+    scene = RayScene(load_world(build_world(things)), device='cpu')
+    specs = tuple(
+        replace(SPEC, direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)))
+        for d in ('front', 'back')
+    )
+    water = SeaWater(temperature=temperature)
+    rig = SonarRig(scene=scene, specs=specs, seed=0, water=water)
+    frames = rig.observe(pose=Pose.of((0, 0, -50)), index=0, bounce=False, noise=False)
+    middle = slice(SPEC.beams // 2 - 20, SPEC.beams // 2 + 20)
+    level = {d: 10 * np.log10(frames[d].mean[:, middle].sum(axis=0).mean()) for d in frames}
+    full_scale = rig.formers[0].preset.full_scale_db
+    # The gain takes 20 log r + a r each way off, with the absorption of nominal water.
+    extra = absorption_db(SPEC.frequency, water) - absorption_db(SPEC.frequency)
+    assert level['front'] == pytest.approx(mu_db - full_scale - 2 * extra * near, abs=0.25)
+    assert level['back'] == pytest.approx(mu_db - 6.0 - full_scale - 2 * extra * far, abs=0.25)
+    if temperature > 10.0:
+        assert abs(2 * extra * far) > 1.0
 
 
 def speckled(preset: str, mean: float) -> np.ndarray:
