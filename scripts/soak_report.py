@@ -183,8 +183,10 @@ def pace(soak: Soak) -> dict[str, float]:
     delays = [(at - instants[stamp]) / 1e9 for stamp, at in arrivals.tolist() if stamp in instants]
     latest = clock[np.maximum(np.searchsorted(clock[:, 1], arrivals[:, 1]) - 1, 0), 0]
     span = (images[-1, 1] - images[0, 1]) / 1e9
+    second = span / ((images[-1, 0] - images[0, 0]) / 1e9)
     return {
-        'wall_s_per_simulated_s': span / ((images[-1, 0] - images[0, 0]) / 1e9),
+        'wall_s_per_simulated_s': second,
+        'share_of_nominal_rate': 1.0 / (second * soak.rtf),
         'gap_median_s': float(np.median(gaps)),
         'gap_max_s': float(gaps.max()),
         'delay_median_s': statistics.median(delays),
@@ -230,8 +232,9 @@ def figures(soak: Soak) -> dict[str, Any]:
 
 
 def is_good(soak: Soak) -> bool:
-    """Whether nothing was lost, incomplete, surplus or different."""
-    return not incomplete_instants(soak) and all(line.good for line in compare(soak))
+    """Whether nothing was lost, incomplete, surplus or different, nor a period late by the clock."""
+    complete = not incomplete_instants(soak) and all(line.good for line in compare(soak))
+    return complete and pace(soak)['lag_max_s'] < 1.0
 
 
 def show(soak: Soak, console: Console) -> None:
@@ -262,7 +265,8 @@ def show(soak: Soak, console: Console) -> None:
         f'{soak.minutes:g} min of simulation at rtf {soak.rtf:g}, record:={soak.record}, '
         f'{report["instants"]} instants of 12 images, {report["incomplete_instants"]} incomplete; '
         f'bag {soak.bag_mb:.0f} MB\n'
-        f'a simulated second took {timing["wall_s_per_simulated_s"]:.3f} s '
+        f'a simulated second took {timing["wall_s_per_simulated_s"]:.3f} s, '
+        f'{timing["share_of_nominal_rate"]:.0%} of the nominal rate '
         f'(images {timing["gap_median_s"]:.2f} s apart, at most {timing["gap_max_s"]:.2f} s)\n'
         f'an image was heard {timing["delay_median_s"]:.2f} s after its instant, at most '
         f'{timing["delay_max_s"]:.2f} s; the clock was then at most {timing["lag_max_s"]:.2f} s on\n'
