@@ -57,6 +57,19 @@ def test_what_is_off_is_not_started_nor_waited_for():
     assert specs['task_manager'].parameters['wait_for'] == ['']
 
 
+def test_a_vehicle_in_a_namespace_of_its_own_has_its_own_clock_and_frames():
+    assert {spec.remappings for spec in specs_of(rviz=True).values()} == {()}
+    specs = specs_of(namespace='auv1', rviz=True)
+    assert len(specs) == 5
+    for spec in specs.values():
+        assert spec.namespace == 'auv1'
+        assert dict(spec.remappings) == {
+            name: f'/auv1{name}' for name in ('/clock', '/tf', '/tf_static', '/diagnostics')
+        }
+    words = ros_arguments(specs['simulator'], Path('x.yaml'))
+    assert '/tf:=/auv1/tf' in words and '__ns:=/auv1' in words
+
+
 def test_teleop_reads_the_terminal():
     agent = specs_of(agent='teleop')['agent']
     assert agent.executable == 'teleop_node'
@@ -64,7 +77,9 @@ def test_teleop_reads_the_terminal():
 
 
 def test_a_backend_that_is_not_there_is_refused():
-    with pytest.raises(OceanGymError, match=r'not part of this version\. Allowed: embedded, gazebo'):
+    with pytest.raises(
+        OceanGymError, match=r'not part of this version\. Allowed: embedded, gazebo'
+    ):
         specs_of(backend='vehicle')
 
 

@@ -27,6 +27,8 @@ ANCHORS = {
     'oil_pipeline_3': (144.0, -160.0, -68.0),
 }
 LABEL = 'OIL PIPELINE'
+# A machine that does something else besides starts a node in a minute.
+PATIENCE_S = 180.0
 SEABED_Z = -70.0
 
 _NAMESPACE = 'xmlns:oceangym="urn:oceangym:sdf:1"'
@@ -119,14 +121,14 @@ class Probe:
             qos = (recorder_qos if deep else reader_qos)(s.delivery)
             self.node.create_subscription(message_type(s.type), name, messages.append, qos)
 
-    def until(self, condition: Callable[[], Any], timeout: float = 60.0) -> Any:
+    def until(self, condition: Callable[[], Any], timeout: float = PATIENCE_S) -> Any:
         deadline = time.monotonic() + timeout
         while not (value := condition()):
             assert time.monotonic() < deadline, 'the condition did not come true'
             self.executor.spin_once(timeout_sec=0.05)
         return value
 
-    def done(self, future: Any, timeout: float = 60.0) -> Any:
+    def done(self, future: Any, timeout: float = PATIENCE_S) -> Any:
         self.until(future.done, timeout)
         return future.result()
 
