@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
+EXIT_ERROR = 1
 EXIT_CANCELLED = 130
 
 
 def main() -> int:
     """Load the command line, which takes a second or more, and run it."""
+    try:
+        os.getcwd()
+    except OSError:
+        # Half of what is loaded asks for it, and fails in its own words.
+        print(
+            'error: the current directory no longer exists; cd to one that does', file=sys.stderr
+        )
+        return EXIT_ERROR
     try:
         from oceangym.cli import main as run
 

@@ -73,3 +73,15 @@ def test_ctrl_c_while_the_command_line_loads_is_130_without_a_traceback(tmp_path
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, '')
+
+
+def test_a_current_directory_that_is_gone_is_told(tmp_path):
+    gone = tmp_path / 'gone'
+    gone.mkdir()
+    code = f'import os, runpy; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); '
+    code += 'import sys; sys.argv = ["oceangym", "list"]; runpy.run_module("oceangym", run_name="__main__")'
+    done = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr == 'error: the current directory no longer exists; cd to one that does\n'

@@ -62,3 +62,32 @@ def test_images_are_stamped_with_the_clock_whatever_its_speed(
     if rtf <= 1.0:
         # What the machine can keep up with is heard before the next is due.
         assert max(ahead) < RATE_S
+
+
+def test_whether_a_current_flows_is_told(
+    tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe
+):
+    """Elsewhere a current in the world file was silently off. Here the diagnostics tell it."""
+    from geometry_msgs.msg import Point, Pose, Quaternion
+    from oceangym_msgs.srv import Reset
+
+    options = RunOptions(agent='none', sensors='none', record='false')
+    nodes, probe = make_nodes(tmp_path, domain_id), make_probe('watch')
+    probe.listen('/diagnostics', deep=True)
+
+    def current() -> str:
+        values = [v for m in probe.heard['/diagnostics'] for v in m.status[0].values]
+        return [v.value for v in values if v.key == 'current'][-1]
+
+    try:
+        nodes.start(make_specs(options, tmp_path, small_world)['simulator'])
+        start = Pose(position=Point(x=144.0, y=-114.0, z=-60.0), orientation=Quaternion(w=1.0))
+        for profile, told in (('hard', '0.25 m/s'), ('standard', '0 m/s')):
+            request = Reset.Request(
+                start=start, t_max=600.0, t_interval=30.0, profile=profile, targets=[]
+            )
+            assert probe.call(Reset, 'sim/reset', request).error_code == 0
+            probe.until(lambda t=told: probe.heard['/diagnostics'] and current() == t)
+    finally:
+        nodes.close()
+        probe.close()
