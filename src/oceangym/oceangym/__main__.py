@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 import sys
 
 EXIT_ERROR = 1
@@ -12,7 +12,7 @@ EXIT_CANCELLED = 130
 def main() -> int:
     """Load the command line, which takes a second or more, and run it."""
     try:
-        os.getcwd()
+        Path.cwd()
     except OSError:
         # Half of what is loaded asks for it, and fails in its own words.
         print(
