@@ -73,17 +73,15 @@ class Launch:
                 )
         words = [f'{name}:={value}' for name, value in self.settings]
         options = parse_ros_arguments([*given_words(values), *words])
+        # What is refused is refused before anything is made for it.
+        process_specs(options, run_directory=Path(), world=Path(), parts=self.parts)
+        needs_world = set(self.parts) - {Part.RVIZ, Part.RECORDER}
+        world = world_file(options) if needs_world else Path()
         directory, messages = Path(), []
         if self.keeps_files:
             run_id = run_id_for(options, datetime.now(timezone.utc))
             suffix = '' if self.name == 'task' else f'_{self.name}'
             directory = new_run_directory(Path(options.results_dir), run_id + suffix).resolve()
             messages.append(f'run {directory}')
-        needs_world = set(self.parts) - {Part.RVIZ, Part.RECORDER}
-        specs = process_specs(
-            options,
-            run_directory=directory,
-            world=world_file(options) if needs_world else Path(),
-            parts=self.parts,
-        )
+        specs = process_specs(options, run_directory=directory, world=world, parts=self.parts)
         return LaunchPlan(specs=specs, messages=tuple(messages))
