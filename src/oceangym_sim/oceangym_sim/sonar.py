@@ -6,9 +6,11 @@ elevation pattern face on, after time-varied gain.
 Speckle. The echo of a cell is the sum of many scatterers of random phase, a complex Gaussian number
 (Choi et al. 2021 draw one for every ray and add them up as phasors). Its amplitude is Rayleigh and its
 power exponential about the cell's mean power; the mean of L independent looks is gamma of shape L.
-Drawing that power for each cell costs a number a cell instead of one a ray and has the same
-distribution, cell by cell. Receiver noise, volume reverberation and self-noise are complex Gaussian and
-independent of the echo, so that the power of the sum is exponential about the sum of the mean powers.
+Drawing one number a cell instead of one a ray has the same distribution, cell by cell. A device's beams
+lie closer than they are wide and hear partly the same scatterers: its numbers are seen through the
+beams' amplitude pattern, so that grains are as wide as a beam. OceanGym's settings have noise of their
+own in every cell, as HoloOcean does. Receiver noise, volume reverberation and self-noise are complex
+Gaussian and independent of the echo: the power of the sum is exponential about the sum of the means.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from numpy.typing import NDArray
 
 from oceangym_core.observation import SonarSpec
 from oceangym_sim.sonar_beam import beam_kernel, BeamPattern, elevation_cells, ray_directions
-from oceangym_sim.sonar_kernels import convolve_beams, delay, facing_rows, join, scatter, spread
+from oceangym_sim.sonar_kernels import (
+    convolve_beams,
+    delay,
+    facing_rows,
+    grain,
+    join,
+    scatter,
+    spread,
+)
 from oceangym_sim.sonar_limits import check_spec
 from oceangym_sim.sonar_presets import DYNAMIC_RANGE_DB, preset
 from oceangym_sim.sonar_sound import (
@@ -115,6 +125,8 @@ class PingFormer:
         pattern = BeamPattern(width=self.preset.beam_width, side_lobe_db=self.preset.side_lobe_db)
         self._kernel = beam_kernel(spec, pattern)
         self._main_lobe = beam_kernel(spec, pattern, main_lobe=True)
+        amplitude = np.sqrt(self._main_lobe / self._main_lobe.sum())
+        self._amplitude: Grid = amplitude.astype(np.float32)
         centres = spec.range_min + (np.arange(spec.range_bins) + 0.5) * spec.range_resolution
         self._gain = time_varied_gain(centres.astype(np.float32), absorption_db(spec.frequency))
         self.noise_floor: Grid = self._level_noise(self.preset.noise_db) + self._reverberation()
@@ -243,7 +255,7 @@ class PingFormer:
         floor = self.noise(self_noise)
         looks = self.preset.looks
         if looks == 1.0:
-            speckle = rng.standard_exponential(mean.shape, dtype=np.float32)
+            speckle = self._one_look(mean.shape, rng)
         else:
             speckle = rng.standard_gamma(looks, mean.shape, dtype=np.float32)
             speckle *= np.float32(1.0 / looks)
@@ -268,6 +280,14 @@ class PingFormer:
             spec.range_bins,
         )
         return np.asarray(rows)
+
+    def _one_look(self, shape: tuple[int, ...], rng: np.random.Generator) -> Grid:
+        """Return speckle of mean power 1 with the grain of the beams, (range_bins, beams)."""
+        bins, beams = shape
+        taps = self._amplitude if beams > 1 else self._amplitude[:1] / self._amplitude[0]
+        field = rng.standard_normal((2, bins, beams + len(taps) - 1), dtype=np.float32)
+        speckle: Grid = grain(field, taps * np.float32(math.sqrt(0.5)))
+        return speckle
 
     def _collect(self, near: Grid, far: Grid, power: Grid) -> Grid:
         """Return the energy of each beam's own direction in each bin, (beams, range_bins)."""

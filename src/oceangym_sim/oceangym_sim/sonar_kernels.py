@@ -121,6 +121,30 @@ def convolve_beams(image, kernel):
     return out
 
 
+@numba.njit(cache=True, nogil=True, fastmath={'contract'})
+def grain(field, weights):
+    """Return the power of a complex field (2, bins, beams + taps - 1) seen through beams' amplitudes.
+
+    Neighbouring beams hear partly the same scatterers: what is one grain wide in the field becomes as
+    wide as the beam.
+    """
+    taps = weights.shape[0]
+    bins, beams = field.shape[1], field.shape[2] - taps + 1
+    out = np.empty((bins, beams), np.float32)
+    real, imaginary = np.empty(beams, np.float32), np.empty(beams, np.float32)
+    for i in range(bins):
+        real[:] = 0.0
+        imaginary[:] = 0.0
+        for k in range(taps):
+            w = weights[k]
+            for j in range(beams):
+                real[j] += w * field[0, i, j + k]
+                imaginary[j] += w * field[1, i, j + k]
+        for j in range(beams):
+            out[i, j] = real[j] * real[j] + imaginary[j] * imaginary[j]
+    return out
+
+
 @numba.njit(cache=True, nogil=True)
 def delay(mean, draws, sigma, resolution):
     """Return the mean echoes each delayed by its own `sigma` times an exponential draw [m].

@@ -96,8 +96,8 @@ class SonarPreset:
         self_noise_db: Noise of the vehicle with all thrusters at full throttle at 900 kHz, as
             `noise_db`. The level, 10 dB over most receivers' noise, is an estimate: extrapolated by
             6 dB an octave, Ross's 175 dB + 60 log(u / 25 m/s) + 10 log(B / 4) leaves 60 dB re
-            1 uPa2/Hz at 1 m of a T200 (u = 14 m/s, B = 3) at 900 kHz, 16 dB over thermal noise; how
-            much of it hull and side lobes let through nobody has published.
+            1 uPa2/Hz at 1 m of a T200 (u = 14 m/s, B = 3) at 900 kHz, 16 dB over thermal noise; what
+            hull and side lobes let through of it is not known.
         looks: Independent looks averaged into a cell; 1 is fully developed (Rayleigh) speckle.
         beam_width: Half-power width of a receiving beam in azimuth [rad].
         side_lobe_db: First side lobe of the receiving beam below its axis.

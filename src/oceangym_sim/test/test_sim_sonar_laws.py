@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+import math
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +135,41 @@ def test_traced_boards_lose_what_spreading_and_absorption_take(
 def speckled(preset: str, mean: float) -> np.ndarray:
     former = PingFormer(replace(SPEC, preset=preset))
     level = np.full((SPEC.range_bins, SPEC.beams), mean, np.float32)
-    # The nearest rows, where the receiver's noise is far below.
-    return former.ping(level, generator(5, 'speckle'))[:40].ravel()
+    # The nearest rows, where the receiver's noise is far below; beams farther apart than wide.
+    apart = math.ceil(3 * former.preset.beam_width / np.abs(np.diff(SPEC.azimuths)).min())
+    return np.concatenate(
+        [
+            former.ping(level, generator(5, 'speckle', index))[:40, ::apart].ravel()
+            for index in range(6)
+        ]
+    )
+
+
+def test_grains_are_as_wide_as_a_beam() -> None:
+    former = PingFormer(SPEC)
+    level = np.full((SPEC.range_bins, SPEC.beams), 0.01, np.float32)
+    power = np.concatenate([former.ping(level, generator(7, 'grain', i))[:40] for i in range(8)])
+    spacing = SPEC.azimuth_aperture / (SPEC.beams - 1)
+    pattern = BeamPattern(width=former.preset.beam_width, side_lobe_db=former.preset.side_lobe_db)
+    lags = np.arange(-40, 41) * spacing
+    amplitude = np.sqrt(np.where(np.abs(lags) < pattern.null(1), pattern.power(lags), 0.0))
+    for lag in (1, 2, 4, 8, 20):
+        # Powers of complex Gaussians correlate as the square of the field, which two beams share.
+        shared = (amplitude[lag:] * amplitude[:-lag]).sum() / (amplitude**2).sum()
+        found = np.corrcoef(power[:, lag:].ravel(), power[:, :-lag].ravel())[0, 1]
+        assert found == pytest.approx(shared**2, abs=0.03)
+    # Half as far apart as a beam is wide they hear much the same, two widths apart nothing.
+    rows = power[1:].ravel(), power[:-1].ravel()
+    assert abs(np.corrcoef(*rows)[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize('preset', ['oceangym_decision', 'oceangym_perception'])
+def test_oceangyms_noise_is_its_own_in_every_cell(preset: str) -> None:
+    former = PingFormer(replace(SPEC, preset=preset))
+    former.preset = replace(former.preset, range_sigma=0.0)
+    level = np.full((SPEC.range_bins, SPEC.beams), 0.01, np.float32)
+    power = former.ping(level, generator(7, 'grain'))
+    assert abs(np.corrcoef(power[:, 1:].ravel(), power[:, :-1].ravel())[0, 1]) < 0.02
 
 
 def test_amplitude_of_one_look_is_rayleigh() -> None:
