@@ -264,8 +264,9 @@ class TaskRegistry:
 def config_folder(directory: Path, kind: str) -> Path:
     """Return the folder of one kind of file in a configuration directory, or the directory itself."""
     if not directory.is_dir():
+        what = 'is not a directory' if directory.exists() else 'does not exist'
         raise OceanGymError(
-            f"configuration directory {directory} does not exist (':' separates directories)"
+            f"configuration directory {directory} {what} (':' separates directories)"
         )
     return directory / kind if (directory / kind).is_dir() else directory
 

@@ -67,6 +67,14 @@ def test_a_home_of_nobody_is_a_message_wherever_a_path_is_read(tmp_path: Path) -
         load_task(tmp_path / 'missing.yaml')
 
 
+def test_a_file_in_place_of_a_configuration_directory_is_told(tmp_path: Path) -> None:
+    (tmp_path / 'file').write_text('x')
+    with pytest.raises(OceanGymError, match='is not a directory'):
+        parse_ros_arguments([f'config:={tmp_path / "file"}'])
+    with pytest.raises(OceanGymError, match='does not exist'):
+        parse_ros_arguments([f'config:={tmp_path / "none"}'])
+
+
 def test_a_results_directory_beyond_utf_8_is_refused(tmp_path: Path) -> None:
     odd = tmp_path / 'odd\udc80'
     with pytest.raises(OceanGymError, match='not UTF-8'):
