@@ -15,7 +15,6 @@ from scipy.interpolate import PchipInterpolator
 
 from oceangym_core.geometry import Array, Pose
 
-
 # Pulse width minus 1500 [us] -> thrust [N] at 16 V.
 _PULSE = np.array([-400, -300, -200, -100, -40, -28, 28, 40, 100, 200, 300, 400], dtype=float)
 _THRUST_16V = np.array([-39.9, -26.6, -14.1, -4.72, -0.67, 0.0, 0.0, 0.76, 5.92, 17.9, 33.5, 51.4])
