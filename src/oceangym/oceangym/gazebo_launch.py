@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 import os
 from pathlib import Path
@@ -15,6 +15,7 @@ from oceangym.processes import (
     given_words,
     OnExit,
     option_parameters,
+    own_topics,
     Part,
     process_specs,
     ProcessSpec,
@@ -34,7 +35,7 @@ from oceangym_core.sdf import parse_xml, SdfError
 from oceangym_core.starts import FIXED_STARTS, parse_start
 from oceangym_core.tasks import WORLD_FILES
 from oceangym_core.world import world_search_path
-from oceangym_gazebo.bridge import NAMESPACE, service_argument
+from oceangym_gazebo.bridge import CLOCK, NAMESPACE, service_argument
 from oceangym_worlds.generate import ensure_world
 from oceangym_worlds.world_files import cache_directory, say
 
@@ -150,8 +151,9 @@ class _Session:
         )
         if own['images']:
             specs += [self._ours('optics_node'), self._ours('sonar_node')]
+        apart = own_topics(self.options.namespace)
         return (
-            *specs,
+            *(replace(spec, remappings=apart if spec.package else ()) for spec in specs),
             *process_specs(
                 self.options, run_directory=Path(), world=self.world, parts=(Part.RVIZ,)
             ),
@@ -198,7 +200,8 @@ class _Session:
         parameters: dict[str, Any] = {'config_file': str(config_path('gazebo', f'{file}.yaml'))}
         if main:
             # The recorder asks for a clock that is kept, as every backend of ours offers it.
-            parameters['qos_overrides./clock.publisher.durability'] = 'transient_local'
+            clock = dict(own_topics(self.options.namespace)).get(CLOCK, CLOCK)
+            parameters[f'qos_overrides.{clock}.publisher.durability'] = 'transient_local'
         return ProcessSpec(
             package='ros_gz_bridge',
             executable='parameter_bridge',

@@ -6,6 +6,8 @@ import math
 import os
 from pathlib import Path
 
+from hypothesis import given, HealthCheck, settings
+from hypothesis import strategies as st
 import pytest
 import yaml
 
@@ -102,6 +104,19 @@ def test_the_bridge_carries_its_file_and_the_service_of_the_world(ros_gz, tmp_pa
     assert read['/**']['ros__parameters'] == dict(bridge.parameters)
 
 
+def test_clock_and_frames_of_another_namespace_are_its_own(ros_gz):
+    assert all(spec.remappings == () for spec in plan().specs)
+    bridge = specs_of()['gazebo_bridge']
+    assert bridge.parameters['qos_overrides./clock.publisher.durability'] == 'transient_local'
+    specs = specs_of(namespace='fleet/auv_2', rviz='true')
+    nodes = [spec for spec in specs.values() if spec.package]
+    assert all(('/clock', '/fleet/auv_2/clock') in spec.remappings for spec in nodes)
+    assert (
+        'qos_overrides./fleet/auv_2/clock.publisher.durability'
+        in specs['gazebo_bridge'].parameters
+    )
+
+
 def test_a_world_of_ones_own_is_taken_with_its_models_and_name(ros_gz, tmp_path):
     world = tmp_path / 'mine' / 'pool.sdf'
     world.parent.mkdir()
@@ -168,6 +183,30 @@ def test_what_is_not_installed_is_named_with_its_packages(monkeypatch, ros_gz):
 def test_mistakes_are_refused(ros_gz, given, expected):
     with pytest.raises(OceanGymError, match=expected):
         plan(**given)
+
+
+TEXTS = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(
+        ['', ' ', 'nan', '-1', '1e999', '~nobody/x.sdf', 'x\0.sdf', '/dev/null', '.sdf', '/', '..',
+         '/proc/self/mem', 'a' * 5000 + '.sdf', '\udc80.sdf', 'true', 'True', 'random', '1,2,3,4']
+    ),
+)  # fmt: skip
+# A layout of its own would be generated, which takes minutes.
+NAMES = [argument.name for argument in GAZEBO.arguments if argument.name != 'world_seed']
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(changes=st.dictionaries(st.sampled_from(NAMES), TEXTS, max_size=3))
+def test_any_text_in_any_argument_makes_a_plan_or_one_refusal(ros_gz, changes):
+    try:
+        made = plan(**changes)
+    except OceanGymError as error:
+        assert 0 < len(str(error)) < 12_000
+        return
+    assert all('\0' not in word for spec in made.specs for word in spec.arguments)
 
 
 def test_a_file_that_is_no_world_is_refused(ros_gz, tmp_path):
