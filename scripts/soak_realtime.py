@@ -50,7 +50,7 @@ from oceangym.processes import (
     process_specs,
     ProcessSpec,
 )
-from oceangym.supervisor import command_line, last_words
+from oceangym.supervisor import command_line, EXIT_CANCELLED, last_words
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.kit import read_stream
 from oceangym_core.nodes.qos import publisher_qos
@@ -351,8 +351,13 @@ def main() -> int:
 
 
 if __name__ == '__main__':
+    # A shell starts what it puts into the background deaf to SIGINT; its processes must end all the same.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(EXIT_CANCELLED)
     except OceanGymError as error:
         print(f'error: {error}', file=sys.stderr)
         sys.exit(1)
