@@ -161,7 +161,9 @@ ARGUMENTS: tuple[Argument, ...] = (
         'truth',
         'dead_reckoning',
     ),
-    _name('record', 'light', 'What the bag holds.', 'light', 'full', 'false'),
+    _name(
+        'record', 'light', 'What the bag holds; true is light.', 'light', 'full', 'true', 'false'
+    ),
     _name(
         'sensors',
         'auto',

@@ -110,6 +110,9 @@ class RunOptions:
     def __post_init__(self) -> None:
         for argument in ARGUMENTS:
             _check(argument, getattr(self, argument.name))
+        if self.record == 'true':
+            # As launch files in general say it.
+            object.__setattr__(self, 'record', 'light')
         if not re.fullmatch(r'[A-Za-z][A-Za-z0-9_]*(/[A-Za-z][A-Za-z0-9_]*)*', self.namespace):
             raise OceanGymError(
                 f'namespace {self.namespace!r} is not a ROS name; '

@@ -280,3 +280,9 @@ WORDS = st.builds(
 def test_any_words_are_read_or_refused(words: list[str]) -> None:
     with contextlib.suppress(OceanGymError):
         parse_ros_arguments(words)
+
+
+def test_record_true_is_light():
+    assert parse_ros_arguments(['record:=true']) == parse_ros_arguments(['record:=light'])
+    assert RunOptions(record='true').record == 'light'
+    assert 'true' not in ' '.join(RunOptions(record='true').as_ros_arguments())

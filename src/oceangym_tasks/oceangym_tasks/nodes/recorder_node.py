@@ -16,7 +16,7 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, Header
 
-from oceangym_core.bag import BagWriter, stamp_in_cdr
+from oceangym_core.bag import stamp_in_cdr
 from oceangym_core.decibels import to_decibel_bytes
 from oceangym_core.errors import unknown_name
 from oceangym_core.nodes.kit import (
@@ -29,6 +29,7 @@ from oceangym_core.nodes.kit import (
     run_node,
 )
 from oceangym_core.nodes.qos import publisher_qos, recorder_qos
+from oceangym_core.nodes.rosbag2_writer import bag_writer
 from oceangym_core.streams import (
     CONTRACT,
     Delivery,
@@ -81,7 +82,7 @@ class RecorderNode(ContractNode):
         self._closed = False
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._capabilities: Capabilities | None = None
-        self._writer = BagWriter(directory, custom={'run_id': run_id, 'record': level})
+        self._writer = bag_writer(directory, custom={'run_id': run_id, 'record': level})
         self._taps: list[tuple[Subscription, Callable[[bytes], None]]] = []
         for topic in CONTRACT:
             self._record(topic)
