@@ -13,7 +13,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.world import load_world
 from oceangym_sim.backend import select_variant
 from oceangym_sim.sonar import PingFormer
-from oceangym_sim.sonar_presets import device_spec, DYNAMIC_RANGE_DB
+from oceangym_sim.sonar_presets import device_spec, DYNAMIC_RANGE_DB, PRESETS
 
 select_variant('cpu')
 
@@ -108,16 +108,54 @@ def test_devices_that_do_not_exist_are_refused(scene: RayScene) -> None:
 
 
 def test_altitude_and_profile_are_measured_from_the_mounts(scene: RayScene) -> None:
-    readings = instruments(scene, 'altimeter', 'profiler').observe(
-        stamp=0.0, pose=Pose.of((-80.0, -80.0, BOTTOM + 10.0)), thrust=STILL
+    both, pose = (
+        instruments(scene, 'altimeter', 'profiler'),
+        Pose.of((-80.0, -80.0, BOTTOM + 10.0)),
     )
-    assert readings.altitude == pytest.approx(10.0 - 0.16, abs=0.2)
+    shown = [both.observe(stamp=float(i), pose=pose, thrust=STILL) for i in range(9)]
+    assert np.median([r.altitude for r in shown]) == pytest.approx(10.0 - 0.16, abs=0.1)
+    readings = shown[0]
     assert readings.profile is not None
     assert np.nanmedian(readings.profile.points[:, 2]) == pytest.approx(BOTTOM, abs=0.05)
     # The fan leaves from the profiler, 0.1 m behind the vehicle's centre.
     assert np.nanmax(np.abs(readings.profile.points[:, 0] + 80.1)) < 0.3
     assert readings.waterfall is None
     assert readings.scan is None
+
+
+def test_side_scan_leaves_from_its_mount_at_its_tilt(scene: RayScene) -> None:
+    mountings = load_mountings()
+
+    def line(**change: object) -> np.ndarray:
+        """Return the grey of the port side over range, with something of the mount changed."""
+        fish = mountings.sidescan.model_copy(update=change)
+        one = InstrumentSet(
+            scene=scene,
+            names=('sidescan',),
+            seed=0,
+            mountings=mountings.model_copy(update={'sidescan': fish}),
+        )
+        pose = Pose.of((-80.0, -80.0, BOTTOM + 20.0))
+        picture = one.observe(stamp=0.0, pose=pose, thrust=STILL).waterfall
+        assert one.sidescan is not None
+        assert picture is not None
+        return picture[0, one.sidescan.spec.range_bins - 1 :: -1].astype(float)
+
+    bins = PRESETS['side_scan'].device
+    assert bins is not None
+    step = (bins.range_max - bins.range_min) / bins.range_bins
+
+    def onset(grey: np.ndarray) -> float:
+        smooth = np.convolve(grey, np.ones(9) / 9, mode='same')
+        return bins.range_min + step * float(np.argmax(smooth > 0.5 * (smooth.max() + 40.0)))
+
+    # What looks down first hears the ground at the height of its mount.
+    steep = line(tilt_deg=90.0)
+    assert onset(steep) == pytest.approx(20.0 - 0.16, abs=0.4)
+    lower = line(tilt_deg=90.0, position=(0.0, 0.0, -5.0))
+    assert onset(steep) - onset(lower) == pytest.approx(5.0 - 0.16, abs=0.3)
+    # What looks aside hears it later.
+    assert onset(line(tilt_deg=5.0)) > onset(steep) + 1.0
 
 
 def test_side_scan_and_head_ping_at_their_rates_on_the_way(scene: RayScene) -> None:
