@@ -79,8 +79,8 @@ def thruster_noise_share(thrust: ArrayLike) -> float:
     """Return the noise power of a vehicle's thrusters over that of all of them at full throttle.
 
     Propeller noise grows with 60 log of the tip speed (D. Ross, Mechanics of Underwater Noise, 1976,
-    section 8.6, for cavitating propellers) and thrust with the square of it: noise power goes with
-    thrust cubed. Hovering at a tenth of full thrust is 30 dB quieter than full throttle.
+    for cavitating propellers) and thrust with the square of it: noise power goes with thrust cubed.
+    A tenth of full thrust is 30 dB quieter than full throttle.
 
     Args:
         thrust: Of each thruster [N], ahead positive, (T,).

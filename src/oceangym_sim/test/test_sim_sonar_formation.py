@@ -32,7 +32,7 @@ SPEC = SonarSpec(
     ],
 )
 def test_absorption_is_ainslie_mccolm(kilohertz: float, at_10: float, at_5: float) -> None:
-    # dB/km at the surface, S = 35, pH 8, as another implementation tabulates it: echopype 0.8,
+    # dB/km at the surface, S = 35, pH 8, as another implementation gives it: echopype,
     # utils.uwa.calc_absorption(formula_source='AM').
     for temperature, value in ((10.0, at_10), (5.0, at_5)):
         water = SeaWater(temperature=temperature, depth=0.0)
