@@ -20,17 +20,22 @@ TEXT = DOCKERFILE.read_text(encoding='utf-8')
 ROS_PACKAGES = {
     'ros-jazzy-ament-cmake-pytest',
     'ros-jazzy-foxglove-bridge',
+    'ros-jazzy-gz-msgs-vendor',
+    'ros-jazzy-gz-sim-vendor',
+    'ros-jazzy-gz-transport-vendor',
     'ros-jazzy-launch-testing-ros',
     'ros-jazzy-marine-acoustic-msgs',
     'ros-jazzy-rmw-fastrtps-cpp',
     'ros-jazzy-ros-gz-bridge',
     'ros-jazzy-ros-gz-sim',
     'ros-jazzy-ros2launch',
+    'ros-jazzy-rosbag2-py',
+    'ros-jazzy-rosbag2-storage-mcap',
     'ros-jazzy-tf2-msgs',
 }
 UBUNTU_PACKAGES = {
     'build-essential', 'git', 'libegl1', 'libgl1-mesa-dri', 'libllvm19',
-    'python3-colcon-common-extensions', 'python3-dev', 'python3-venv',
+    'python3-colcon-common-extensions', 'python3-dev', 'python3-protobuf', 'python3-venv',
 }  # fmt: skip
 
 

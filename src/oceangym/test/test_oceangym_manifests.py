@@ -12,15 +12,18 @@ from oceangym_setup.dependency_lint import imports, is_ros, MAY_IMPORT
 
 SOURCES = Path(__file__).parents[2]
 
+SCRIPTS = {path.stem for path in (SOURCES.parent / 'scripts').iterdir()}
 # Keys of rosdep's python.yaml, each looked up there.
 ROSDEP_KEYS = {
     'cv2': 'python3-opencv',
+    'hypothesis': 'python3-hypothesis',
     'jinja2': 'python3-jinja2',
     'markupsafe': 'python3-jinja2',
     'matplotlib': 'python3-matplotlib',
     'numba': 'python3-numba',
     'numpy': 'python3-numpy',
     'PIL': 'python3-pil',
+    'google': 'python3-protobuf',  # what gz.msgs10 is made of
     'pydantic': 'python3-pydantic',
     'pytest': 'python3-pytest',
     'rich': 'python3-rich',
@@ -31,7 +34,7 @@ ROSDEP_KEYS = {
 }
 # rosdep knows none of these: the set-up installs them from requirements/.
 WITHOUT_KEY = {
-    'drjit', 'httpx2', 'hypothesis', 'mapbox_earcut', 'mcap', 'mcap_ros2', 'mitsuba', 'openai',
+    'drjit', 'httpx2', 'mapbox_earcut', 'mcap', 'mcap_ros2', 'mitsuba', 'openai',
     'pydantic_core', 'pymavlink', 'ray', 'rosbags', 'trimesh',
 }  # fmt: skip
 
@@ -39,7 +42,7 @@ WITHOUT_KEY = {
 def third_party(path):
     for line, name in imports(path.read_text(encoding='utf-8')):
         top = name.split('.')[0]
-        ours = top in MAY_IMPORT or top in ('oceangym_setup', 'oceangym_msgs', 'conftest')
+        ours = top in MAY_IMPORT or top in ('oceangym_msgs', 'conftest') or top in SCRIPTS
         if not ours and not is_ros(top) and top not in sys.stdlib_module_names:
             yield line, top
 
@@ -52,13 +55,24 @@ def keys(manifest, *tags):
 def test_what_the_code_imports_is_declared(package):
     home = SOURCES / package
     run = keys(home / 'package.xml', 'depend', 'exec_depend')
+    known = {'': run, 'test': run | keys(home / 'package.xml', 'test_depend')}
     missing = {
         f'{path.relative_to(home)}:{line}: {ROSDEP_KEYS.get(name, name)}'
-        for path in (home / package).rglob('*.py')
+        for folder, kind in ((package, ''), ('test', 'test'), ('test_ros', 'test'))
+        for path in (home / folder).rglob('*.py')
         for line, name in third_party(path)
-        if name not in WITHOUT_KEY and ROSDEP_KEYS.get(name) not in run
+        if name not in WITHOUT_KEY and ROSDEP_KEYS.get(name) not in known[kind]
     }
     assert missing == set()
+
+
+@pytest.mark.parametrize('package', ['oceangym_msgs', *sorted(MAY_IMPORT)])
+def test_nothing_is_declared_twice(package):
+    root = ElementTree.parse(SOURCES / package / 'package.xml').getroot()
+    declared = [(e.tag, e.text) for e in root if e.tag.endswith('depend')]
+    assert len(declared) == len(set(declared))
+    runs = keys(SOURCES / package / 'package.xml', 'depend', 'exec_depend')
+    assert not runs & keys(SOURCES / package / 'package.xml', 'test_depend')
 
 
 @pytest.mark.parametrize('package', sorted(MAY_IMPORT))
