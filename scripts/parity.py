@@ -91,7 +91,7 @@ def geometry(server: GazeboServer) -> list[parity.Figure]:
     raw = RawSensors(server=server, cameras=vehicle.cameras, sonars=vehicle.sonars)
     worst: dict[str, parity.Figure] = {}
     for viewpoint in VIEWPOINTS:
-        server.place(viewpoint)
+        server.place(viewpoint, vehicle.mass_matrix)
         pictures, clouds = raw.take(np.zeros(6))
         pose = server.state.pose
         for figure in (
@@ -119,7 +119,8 @@ def plot(path: Path, ours: Array, theirs: Array, ends: tuple[list[Pose], list[Po
     for poses, marker, label in zip(ends, ('o', 'x'), ('embedded', 'Gazebo')):
         places = np.array([parity.OPEN_WATER.position, *(pose.position for pose in poses)])
         above.plot(places[:, 0], places[:, 1], f'{marker}-', label=label, alpha=0.8)
-    above.set(xlabel='x [m]', ylabel='y [m]', title='ends of the maneuvers', aspect='equal')
+    above.set(xlabel='x [m]', ylabel='y [m]', title='ends of the maneuvers')
+    above.set_aspect('equal', adjustable='datalim')
     above.grid(alpha=0.3)
     above.legend()
     figure.suptitle('The same thrusts and the same maneuvers in two engines')

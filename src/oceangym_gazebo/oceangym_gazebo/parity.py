@@ -106,9 +106,9 @@ def trajectory_figures(ours: Array, theirs: Array) -> tuple[Figure, ...]:
     ]
     return (
         Figure(name='open loop, largest distance', value=float(apart.max()),
-               limit=0.05 * way, unit='m'),
-        Figure(name='open loop, heading', value=math.degrees(max(heading)), limit=5.0, unit='deg'),
-        Figure(name='open loop, tilt', value=math.degrees(max(tilt)), limit=3.0, unit='deg'),
+               limit=0.01 * way, unit='m'),
+        Figure(name='open loop, heading', value=math.degrees(max(heading)), limit=1.0, unit='deg'),
+        Figure(name='open loop, tilt', value=math.degrees(max(tilt)), limit=1.0, unit='deg'),
     )  # fmt: skip
 
 
@@ -119,8 +119,8 @@ def maneuver_figures(ours: list[Pose], theirs: list[Pose]) -> tuple[Figure, ...]
     ]
     heading = [math.degrees(abs(wrap_angle(a.yaw - b.yaw))) for a, b in zip(ours, theirs)]
     return (
-        Figure(name='maneuvers, largest distance of ends', value=max(apart), limit=0.3, unit='m'),
-        Figure(name='maneuvers, heading of ends', value=max(heading), limit=2.0, unit='deg'),
+        Figure(name='maneuvers, largest distance of ends', value=max(apart), limit=0.05, unit='m'),
+        Figure(name='maneuvers, heading of ends', value=max(heading), limit=0.5, unit='deg'),
     )
 
 
@@ -192,9 +192,9 @@ def _geometry(
         return (Figure(name=f'{name}, rays that hit', value=math.nan, limit=0.0, unit=''),)
     return (
         Figure(name=f'{name}, median range error', value=100 * float(np.median(error)),
-               limit=0.5, unit='%'),
+               limit=0.2, unit='%'),
         Figure(name=f'{name}, range error of 95 % of the rays',
-               value=100 * float(np.quantile(error, 0.95)), limit=3.0, unit='%'),
+               value=100 * float(np.quantile(error, 0.95)), limit=1.5, unit='%'),
         Figure(name=f'{name}, rays that hit in one engine only', value=100 * float(miss.mean()),
-               limit=1.0, unit='%'),
+               limit=0.5, unit='%'),
     )  # fmt: skip

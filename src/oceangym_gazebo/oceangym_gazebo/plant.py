@@ -49,7 +49,7 @@ class GazeboPlant(Dynamics):
         super().reset(poses, velocity, time=time)
         self._server.set_current(_NO_CURRENT)
         self._current = _NO_CURRENT
-        self._server.place(poses)
+        self._server.place(poses, self.parameters.mass_matrix)
         self._wrench = np.zeros(6)
         self._take_state()
 

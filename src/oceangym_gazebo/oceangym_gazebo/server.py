@@ -29,12 +29,13 @@ from oceangym_core.world import world_search_path
 from oceangym_gazebo.hosted_world import hosted_world, VEHICLE_NAME
 from oceangym_gazebo.instants import Instants
 
-STEP_S = 0.005
+STEP_S = 0.01
 _RESOURCES = 'GZ_SIM_RESOURCE_PATH'
 # Renderer and sensors are made during the first steps, on a processor in several seconds.
 _CAPTURE_DEADLINE_S = 120.0
 _CAPTURE_PATIENCE_S = 2.0
 _PARKED = Pose((0.0, 0.0, -5.0))
+_BRAKE_STEPS = 4
 _MODULES = {
     'sim': 'gz.sim8',
     'math': 'gz.math7',
@@ -154,14 +155,25 @@ class GazeboServer:
             raise OceanGymError('the Gazebo server has not taken a step yet')
         return self._state
 
-    def place(self, pose: Pose) -> None:
-        """Put the vehicle at rest at a pose in map."""
+    def place(self, pose: Pose, mass: Array) -> None:
+        """Put the vehicle at rest at a pose in map.
+
+        A body that was once given a velocity keeps it for good, and a rewound server forgets who
+        steps it; so the vehicle is stopped by the impulse that takes its momentum away.
+
+        Args:
+            pose: base_link in map.
+            mass: (6, 6) of the vehicle, added mass included.
+        """
+        if self._state is None:
+            self.advance(np.zeros((1, 6)))
         x, y, z, w = pose.quaternion
-        self._server.reset_all()
         self._placing = self._gz.math.Pose3d(
             self._gz.math.Vector3d(*pose.position), self._gz.math.Quaterniond(w, x, y, z)
         )
         self.advance(np.zeros((1, 6)))
+        for _ in range(_BRAKE_STEPS):
+            self.advance(-(mass @ self.state.velocity)[None, :] / self.step)
 
     def advance(self, wrenches: Array) -> BodyState:
         """Take a step for each wrench (n, 6) on base_link, in its axes [N], [N m].
@@ -170,12 +182,17 @@ class GazeboServer:
             OceanGymError: The server has stopped.
         """
         self._wrenches, self._done = np.asarray(wrenches, dtype=float), 0
-        ran = self._server.run(True, len(self._wrenches), False)
-        if self._fault is not None:
-            raise OceanGymError(f'Gazebo: {self._fault}') from self._fault
-        if not ran or self._done < len(self._wrenches):
+        self._run(len(self._wrenches))
+        if self._done < len(self._wrenches):
             raise OceanGymError('the Gazebo server has stopped')
         return self.state
+
+    def _run(self, steps: int) -> None:
+        ran = self._server.run(True, steps, False)
+        if self._fault is not None:
+            raise OceanGymError(f'Gazebo: {self._fault}') from self._fault
+        if not ran:
+            raise OceanGymError('the Gazebo server has stopped')
 
     def set_current(self, velocity: tuple[float, float, float]) -> None:
         """Let the water flow at a velocity in map [m/s]."""

@@ -151,7 +151,8 @@ class FreeBody:
         self.steps = 0
         self.impulse = np.zeros(6)
 
-    def place(self, pose):
+    def place(self, pose, mass):
+        assert mass == pytest.approx(self.mass)
         self.state = BodyState(pose=pose, velocity=np.zeros(6))
 
     def advance(self, wrenches):
@@ -258,7 +259,7 @@ def test_a_hull_at_the_seabed_touches_it_with_its_closing_speed(parameters):
     for _ in range(40):  # down to where the hull's lower side meets the bed
         gap = field.query(np.array([x, y, low]))[0]
         low -= 0.5 * (gap - parameters.hull_size[2] / 2)
-    server.place(Pose((x, y, low)))
+    server.place(Pose((x, y, low)), server.mass)
     sinking = np.array([0.0, 0.0, -0.4, 0.0, 0.0, 0.0])
     server.impulse = parameters.mass_matrix @ sinking
     plant.step(np.zeros(8), TICK)

@@ -88,6 +88,15 @@ class PropModel:
     attributes: PropAttributes
 
 
+def texture_name(model: str, part: str) -> str:
+    """Return a texture's file name.
+
+    It names the model, too: Gazebo's renderer knows a texture by its file name alone, and would
+    give all models the first ``steel.jpg`` that it meets.
+    """
+    return f'{model}_{part}.jpg'
+
+
 def write_model(prop: PropModel, directory: Path) -> Path:
     """Write `prop` as ``directory/<name>/`` (model.sdf, model.config, meshes, textures).
 
@@ -103,7 +112,9 @@ def write_model(prop: PropModel, directory: Path) -> Path:
     textures.mkdir(parents=True, exist_ok=True)
     for part in prop.parts:
         write_glb(part.mesh, meshes / f'{part.name}.glb')
-        Image.fromarray(part.texture).save(textures / f'{part.name}.jpg', quality=92)
+        Image.fromarray(part.texture).save(
+            textures / texture_name(prop.name, part.name), quality=92
+        )
     (root / 'model.sdf').write_text(_model_sdf(prop), encoding='utf-8')
     (root / 'model.config').write_text(_model_config(prop), encoding='utf-8')
     return root
@@ -156,7 +167,7 @@ def _visual_sdf(model: str, part: Part) -> list[str]:
         '        <material>',
         '          <diffuse>1 1 1 1</diffuse>',
         '          <pbr><metal>',
-        f'            <albedo_map>{uri}/materials/textures/{part.name}.jpg</albedo_map>',
+        f'            <albedo_map>{uri}/materials/textures/{texture_name(model, part.name)}</albedo_map>',
         f'            <metalness>{part.metalness:g}</metalness>',
         f'            <roughness>{part.roughness:g}</roughness>',
         '          </metal></pbr>',

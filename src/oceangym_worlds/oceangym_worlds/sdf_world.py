@@ -53,6 +53,8 @@ _SYSTEMS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             '    <density>1.2</density>',
             '  </density_change>',
             '</graded_buoyancy>',
+            # Else every step looks at every model.
+            '<enable>auv</enable>',
         ),
     ),
 )
@@ -84,6 +86,8 @@ def world_sdf(
         '    <physics name="4ms" type="dart">',
         '      <max_step_size>0.004</max_step_size>',
         '      <real_time_factor>1.0</real_time_factor>',
+        # Five times as fast as ODE among a thousand shapes.
+        '      <dart><collision_detector>bullet</collision_detector></dart>',
         '    </physics>',
     ]
     for library, system, inner in _SYSTEMS:

@@ -8,12 +8,13 @@ import shutil
 import numpy as np
 from PIL import Image
 
-from oceangym_worlds.model import acoustic_sdf, write_glb
+from oceangym_worlds.model import acoustic_sdf, texture_name, write_glb
 from oceangym_worlds.seabed_mesh import collision_mesh, seabed_meshes
 from oceangym_worlds.seabed_textures import seabed_texture
 from oceangym_worlds.terrain import Seabed
 
-_URI = 'model://terrain'
+_NAME = 'terrain'
+_URI = f'model://{_NAME}'
 _ACOUSTIC = {
     'sand': 'sand',
     'rippled_sand': 'sand',
@@ -34,18 +35,19 @@ def write_seabed(seabed: Seabed, directory: Path, *, shipped: Path | None = None
     Returns:
         The model's directory.
     """
-    root = directory / 'terrain'
+    root = directory / _NAME
     meshes, textures = root / 'meshes', root / 'materials' / 'textures'
     meshes.mkdir(parents=True, exist_ok=True)
     textures.mkdir(parents=True, exist_ok=True)
     parts = seabed_meshes(seabed)
     for name, mesh in parts.items():
         write_glb(mesh, meshes / f'{name}.glb')
-        ready = None if shipped is None else shipped / 'materials' / 'textures' / f'{name}.jpg'
+        picture = texture_name(_NAME, name)
+        ready = None if shipped is None else shipped / 'materials' / 'textures' / picture
         if ready is not None and ready.is_file():
             shutil.copyfile(ready, textures / ready.name)
         else:
-            Image.fromarray(seabed_texture(name, 0)).save(textures / f'{name}.jpg', quality=92)
+            Image.fromarray(seabed_texture(name, 0)).save(textures / picture, quality=92)
     write_glb(collision_mesh(seabed.heightfield), meshes / 'collision.glb')
     np.save(root / 'heightfield.npy', seabed.heightfield.z.astype(np.float32))
     (root / 'model.sdf').write_text(_sdf(seabed, list(parts)), encoding='utf-8')
@@ -76,7 +78,7 @@ def _sdf(seabed: Seabed, materials: list[str]) -> str:
             '        <material>',
             '          <diffuse>1 1 1 1</diffuse>',
             '          <pbr><metal>',
-            f'            <albedo_map>{_URI}/materials/textures/{name}.jpg</albedo_map>',
+            f'            <albedo_map>{_URI}/materials/textures/{texture_name(_NAME, name)}</albedo_map>',
             '            <metalness>0</metalness>',
             '            <roughness>0.95</roughness>',
             '          </metal></pbr>',

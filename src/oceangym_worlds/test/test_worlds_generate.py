@@ -182,6 +182,13 @@ def test_shipped_models_are_what_is_generated(name: str, tmp_path: Path) -> None
     assert_same_model(tmp_path / name, assets_root() / 'models' / name)
 
 
+def test_no_two_textures_share_a_file_name() -> None:
+    """Gazebo's renderer tells textures apart by that name alone."""
+    pictures = [p for p in (assets_root() / 'models').rglob('textures/*') if p.is_file()]
+    assert len(pictures) > 100
+    assert len({p.name for p in pictures}) == len(pictures)
+
+
 def test_shipped_world_loads_and_stays_small() -> None:
     world = load_world(assets_root() / 'worlds' / 'ocean' / 'ocean.sdf')
     assert world.heightfield is not None
