@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
-import trimesh
 
 from oceangym_core.assets import assets_root, model_search_path
 from oceangym_core.errors import OceanGymError, unknown_name
@@ -26,6 +25,10 @@ from oceangym_core.sdf import (
     SdfError,
     Visual,
 )
+
+if TYPE_CHECKING:
+    # Half of the start of a node that renders nothing: brought in where a mesh is read.
+    import trimesh
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,6 +281,8 @@ def load_visual_mesh(visual: Visual) -> trimesh.Trimesh:
 
 
 def _read_mesh(path: Path) -> Any:
+    import trimesh
+
     try:
         loaded: Any = trimesh.load(path, process=False)
         if isinstance(loaded, trimesh.Scene):
@@ -297,6 +302,8 @@ def _read_mesh(path: Path) -> Any:
 
 
 def _primitive_mesh(kind: str, size: tuple[float, ...]) -> Any:
+    import trimesh
+
     if kind == 'box':
         return trimesh.creation.box(size)
     if kind == 'sphere':
