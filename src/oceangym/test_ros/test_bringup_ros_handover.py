@@ -1,4 +1,4 @@
-"""Sixty observations of twelve full-size images, to an agent, a second reader and the recorder."""
+"""Observations of twelve full-size images, to an agent, a second reader and the recorder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from oceangym_core.streams import camera_streams, sonar_streams, stream
 
 pytestmark = pytest.mark.ros
 
-DECISIONS = 60
 IMAGES = [
     *(camera_streams(d)[0].name for d in DIRECTIONS),
     *(sonar_streams(d)[0].name for d in DIRECTIONS),
@@ -53,11 +52,12 @@ class HandOver:
         ]
 
 
-def test_sixty_of_sixty_observations_arrive_whole(
-    tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe
+@pytest.mark.parametrize('decisions', [20, pytest.param(60, marks=pytest.mark.soak)])
+def test_all_of_all_observations_arrive_whole(
+    decisions, tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe
 ):
     options = RunOptions(
-        agent='idle', sensors='all', t_interval=1.0, t_max=float(DECISIONS), record='light'
+        agent='idle', sensors='all', t_interval=1.0, t_max=float(decisions), record='light'
     )
     specs = make_specs(options, tmp_path / 'run', small_world)
     nodes, probe = make_nodes(tmp_path, domain_id), make_probe('second_reader')
@@ -69,11 +69,11 @@ def test_sixty_of_sixty_observations_arrive_whole(
         probe.until(lambda: manager.poll() is not None, timeout=500.0)
         assert manager.poll() == 0, nodes.log('task_manager')
         # The last instant's images may still be on their way here.
-        probe.until(lambda: len(handed.complete()) == DECISIONS + 1)
+        probe.until(lambda: len(handed.complete()) == decisions + 1)
     finally:
         nodes.close()
         probe.close()
-    assert handed.complete() == [i * 10**9 for i in range(DECISIONS + 1)]
+    assert handed.complete() == [i * 10**9 for i in range(decisions + 1)]
     with Reader(tmp_path / 'run' / 'bag') as reader:
         counts = {c.topic.removeprefix('/auv/'): c.msgcount for c in reader.connections}
     for direction in DIRECTIONS:
@@ -83,7 +83,7 @@ def test_sixty_of_sixty_observations_arrive_whole(
             f'sonar/{direction}/polar_db',
             f'sonar/{direction}/fan',
         ):
-            assert counts[name] == DECISIONS + 1, name
+            assert counts[name] == decisions + 1, name
     times = sorted(handed.milliseconds())
     # A figure for people (the aim is a median below 100 ms); no test depends on a clock.
     print(
