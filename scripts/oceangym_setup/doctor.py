@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 import enum
+import json
 import os
 from pathlib import Path
 import shutil
@@ -19,6 +20,18 @@ from oceangym_setup.workspace import PACKAGES, Workspace
 
 _IMPORT_TIMEOUT_S = 180
 _RUN_SETUP = 'run: scripts/oceangym setup'
+_GPU_CODE = """
+import json
+from oceangym_sim.device_check import check_device
+report = check_device('cuda')
+print(json.dumps([report.works, report.detail, report.remedy]))
+"""
+_GAZEBO_CODE = """
+from oceangym_gazebo.server import Bindings, message_type
+bindings = Bindings.load()
+message_type('Image')
+print(bindings.sim.__file__)
+"""
 _RUNTIME_MODULES = (
     'numpy',
     'scipy',
@@ -164,17 +177,30 @@ def _gpu(workspace: Workspace, env: Mapping[str, str]) -> Finding:
     name = 'GPU (optional)'
     if not any(Path('/dev').glob('nvidia[0-9]*')):
         return Finding(name=name, status=Status.OK, detail='none; everything runs on the CPU')
-    works, text = _python_answers(
-        workspace,
-        env,
-        'import drjit as dr\nfrom drjit.cuda import Float\n'
-        'print("works" if dr.sum(dr.arange(Float, 8))[0] == 28 else "computes wrongly")',
-    )
+    answered, text = _python_answers(workspace, env, _GPU_CODE)
+    try:
+        works, detail, remedy = json.loads(text) if answered else (False, text, _RUN_SETUP)
+    except ValueError:
+        works, detail, remedy = False, text, _RUN_SETUP
     return Finding(
         name=name,
-        status=Status.OK if works and text == 'works' else Status.WARN,
-        detail=f'NVIDIA, {text}',
-        remedy='update the NVIDIA driver (CUDA 12 or newer), or use device:=cpu',
+        status=Status.OK if works else Status.WARN,
+        detail=f'NVIDIA, self-test passed: {detail}' if works else f'NVIDIA, {detail}',
+        remedy=remedy,
+    )
+
+
+def _gazebo(workspace: Workspace, env: Mapping[str, str]) -> Finding:
+    name = 'Gazebo (optional)'
+    works, text = _python_answers(workspace, env, _GAZEBO_CODE)
+    if works:
+        return Finding(name=name, status=Status.OK, detail=f'Python bindings at {text}')
+    # Beside an installed ROS it is an installation away; ROS from wheels has none.
+    return Finding(
+        name=name,
+        status=Status.WARN if workspace.native else Status.OK,
+        detail='no Python bindings of Gazebo Harmonic; backend:=gazebo is refused',
+        remedy=f'{text}\nsudo apt-get install ros-jazzy-ros-gz (gz_sim_vendor 0.0.13 or newer)',
     )
 
 
@@ -254,8 +280,14 @@ def examine(workspace: Workspace) -> list[Finding]:
         *_machine(workspace, given),
         _dds_profile(env),
         *_installation(workspace, env),
-        _gpu(workspace, env),
+        *_optional(workspace, env),
     ]
+
+
+def _optional(workspace: Workspace, env: Mapping[str, str]) -> list[Finding]:
+    if not workspace.python.exists():
+        return []
+    return [_gpu(workspace, env), _gazebo(workspace, env)]
 
 
 def table(findings: Sequence[Finding]) -> str:

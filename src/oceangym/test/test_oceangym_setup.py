@@ -370,6 +370,50 @@ def test_doctor_on_a_checkout_without_set_up_says_so(workspace, monkeypatch):
     assert findings['DDS profile'].status is doctor.Status.FAIL
 
 
+@pytest.mark.parametrize(
+    ('answer', 'status', 'shown'),
+    [
+        ((True, '[true, "range 3.00 m", ""]'), doctor.Status.OK, 'self-test passed: range 3.00 m'),
+        (
+            (True, '[false, "no GPU answers", "ask nvidia-smi"]'),
+            doctor.Status.WARN,
+            'no GPU answers',
+        ),
+        ((False, 'ImportError: drjit'), doctor.Status.WARN, 'ImportError: drjit'),
+        ((True, 'a driver says hello'), doctor.Status.WARN, 'a driver says hello'),
+    ],
+)
+def test_doctor_asks_the_gpu_itself(workspace, monkeypatch, answer, status, shown):
+    monkeypatch.setattr(doctor.Path, 'glob', lambda *_: [Path('/dev/nvidia0')])
+    monkeypatch.setattr(doctor, '_python_answers', lambda *_: answer)
+    finding = doctor._gpu(workspace, {})
+    assert finding.status is status
+    assert shown in finding.detail
+    assert status is doctor.Status.OK or finding.remedy
+
+
+@pytest.mark.parametrize('native', [False, True])
+def test_doctor_says_whether_gazebo_can_be_hosted(tmp_path, monkeypatch, native):
+    here = Workspace(root=tmp_path, native=native)
+    monkeypatch.setattr(doctor, '_python_answers', lambda *_: (False, "No module named 'gz'"))
+    finding = doctor._gazebo(here, {})
+    # Only beside an installed ROS is it something to put right.
+    assert finding.status is (doctor.Status.WARN if native else doctor.Status.OK)
+    assert 'backend:=gazebo is refused' in finding.detail
+    assert 'gz_sim_vendor 0.0.13' in finding.remedy
+    monkeypatch.setattr(doctor, '_python_answers', lambda *_: (True, '/opt/gz/sim8/__init__.py'))
+    assert doctor._gazebo(here, {}).status is doctor.Status.OK
+
+
+def test_what_doctor_asks_gazebo_and_gpu_is_there_to_be_asked(tmp_path):
+    """The names in the snippets exist; that no bindings or GPU are here is a refusal, not a crash."""
+    for code, refusal in ((doctor._GAZEBO_CODE, 'OceanGymError'), (doctor._GPU_CODE, '')):
+        done = subprocess.run(
+            [sys.executable, '-c', code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0 or refusal in done.stderr.splitlines()[-1], done.stderr
+
+
 def test_doctor_table_shows_remedies_only_where_needed():
     rows = doctor.table(
         [
