@@ -28,7 +28,7 @@ from oceangym_sim.vehicle import VehicleParameters
 # Between two samples: Gazebo publishes every 0.05 s, and a lost sample is no reason to leap.
 _SHORTEST_S, _LONGEST_S = 1e-3, 0.2
 # A vehicle that has come further than this between two samples was put there by hand.
-_CARRIED_M, _FASTEST = 0.5, 5.0
+_CARRIED_M, _FASTEST, _DRIFT_S = 0.5, 5.0, 1.0  # m, m/s, s
 # How near the start the vehicle must be for a reset to have worked.
 _ARRIVED_M = 1.0
 
@@ -365,4 +365,4 @@ def _carried(last: Motion, motion: Motion) -> bool:
     """Return whether the vehicle was put where it is, or time was set back."""
     dt = motion.stamp - last.stamp
     way = math.dist(motion.pose.position, last.pose.position)
-    return dt < 0 or way > _CARRIED_M + _FASTEST * dt
+    return dt < 0 or way > _CARRIED_M + _FASTEST * min(dt, _DRIFT_S)
