@@ -23,6 +23,8 @@ ROS_LABEL = 'ros'
 """CTest's label of the tests with ROS, as in the packages' CMakeLists.txt."""
 _MOST_WORKERS = 4
 """Each may hold a simulator, which is more than a gigabyte."""
+_WITH_ROS = 2
+"""Files of tests with ROS at a time: four nodes each, which wait for each other half of the time."""
 _TYPED_WITH = (3, 11)
 """The Python whose locked numpy the types are written for: numpy's own types differ by version."""
 
@@ -77,23 +79,33 @@ def pytest_commands(workspace: Workspace, arguments: Sequence[str]) -> dict[str,
     if names_tests(workspace.root, arguments):
         return {'tests': [*pytest, *arguments]}
     runs = {}
-    # Nodes of several tests at once would make each other late; those run one after the other.
-    side_by_side = {'test': ['-n', str(workers()), '--dist', 'loadfile'], 'test_ros': []}
-    for label, folder in (('unit tests', 'test'), ('tests with ROS', 'test_ros')):
+    for label, folder, count in (
+        ('unit tests', 'test', workers()),
+        ('tests with ROS', 'test_ros', _WITH_ROS),
+    ):
         found = sorted(str(path) for path in workspace.root.glob(f'src/*/{folder}/'))
         found = [path for path in found if any(Path(path).rglob('test_*.py'))]
         if found:
-            runs[label] = [*pytest, *side_by_side[folder], *found, *arguments]
+            runs[label] = [*pytest, *_files_at_once(count), *found, *arguments]
     return runs
 
 
+def _files_at_once(count: int) -> list[str]:
+    return ['-n', str(count), '--dist', 'loadfile']
+
+
 def colcon_commands(workspace: Workspace) -> dict[str, list[str]]:
-    """Return what runs the tests of all packages: without ROS side by side, then with ROS."""
+    """Return what runs the tests of all packages: without ROS side by side, then with ROS.
+
+    Nearly all tests with ROS are one package's, so that it is their files that run side by side.
+    """
+    with_ros = build.test_command(workspace, side_by_side=1, ctest=('-L', ROS_LABEL))
+    options = ' '.join(_files_at_once(_WITH_ROS))
     return {
         'unit tests': build.test_command(
             workspace, side_by_side=workers(), ctest=('-LE', ROS_LABEL)
         ),
-        'tests with ROS': build.test_command(workspace, side_by_side=1, ctest=('-L', ROS_LABEL)),
+        'tests with ROS': ['env', f'PYTEST_ADDOPTS={options}', *with_ros],
     }
 
 

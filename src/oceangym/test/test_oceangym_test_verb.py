@@ -44,7 +44,7 @@ def test_no_folder_but_these_two_holds_tests():
     assert outside == set()
 
 
-def test_all_tests_go_to_colcon_those_with_ros_alone_and_last():
+def test_all_tests_go_to_colcon_those_with_ros_last():
     commands = testing.colcon_commands(HERE)
     assert list(commands) == ['unit tests', 'tests with ROS']
     for command in commands.values():
@@ -55,6 +55,7 @@ def test_all_tests_go_to_colcon_those_with_ros_alone_and_last():
     assert unit[-2:] == [' -LE', f' {testing.ROS_LABEL}']
     assert ros[-2:] == [' -L', f' {testing.ROS_LABEL}']
     assert ros[ros.index('--parallel-workers') + 1] == '1'
+    assert ros[:2] == ['env', 'PYTEST_ADDOPTS=-n 2 --dist loadfile']
 
 
 def test_named_tests_run_alone_and_options_go_to_both_runs():
@@ -63,7 +64,7 @@ def test_named_tests_run_alone_and_options_go_to_both_runs():
     both = testing.pytest_commands(HERE, ['-k', 'scorer'])
     assert list(both) == ['unit tests', 'tests with ROS']
     assert all(command[-2:] == ['-k', 'scorer'] for command in both.values())
-    assert '-n' in both['unit tests'] and '-n' not in both['tests with ROS']
+    assert all('loadfile' in command for command in both.values())
 
 
 def result_file(workspace, text, name='unit'):
