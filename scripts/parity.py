@@ -30,7 +30,7 @@ from oceangym_gazebo.engine import gazebo_engine
 from oceangym_gazebo.sensors import RawSensors
 from oceangym_gazebo.server import GazeboServer
 from oceangym_sim.engine import EMBEDDED, Engine
-from oceangym_sim.environment import Environment
+from oceangym_sim.environment import Current, Environment
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.scene import RayScene
 from oceangym_sim.simulator import Simulator, VEHICLE
@@ -43,6 +43,7 @@ VIEWPOINTS = (
     Pose.from_euler((267.0, 26.0, -76.0), 0.0, 0.1, 1.4),
     Pose.from_euler((345.0, -172.0, -29.0), 0.05, 0.0, 1.0),
 )
+WATERS = {'still water': Current(), '0.25 m/s current': Current(speed=0.25, heading=0.6)}
 PLOTTED = (('x [m]', 1), ('y [m]', 2), ('z [m]', 3))
 
 
@@ -67,11 +68,11 @@ def simulator(engine: Engine) -> Simulator:
     return made
 
 
-def trajectory(engine: Engine) -> Array:
-    """Return the trajectory of the open-loop program."""
+def trajectory(engine: Engine, current: Current) -> Array:
+    """Return the trajectory of the open-loop program in a current."""
     plant = engine.plant(
         parameters=load_vehicle(vehicle_file()),
-        environment=Environment(),
+        environment=Environment(current=current),
         distance_field=build_distance_field(load_world(world_path('ocean'))),
         battery_limits=False,
         seed=0,
@@ -104,14 +105,17 @@ def geometry(server: GazeboServer) -> list[parity.Figure]:
     return list(worst.values())
 
 
-def plot(path: Path, ours: Array, theirs: Array, ends: tuple[list[Pose], list[Pose]]) -> None:
+def plot(path: Path, flown: dict[str, list[Array]], ends: tuple[list[Pose], list[Pose]]) -> None:
     """Draw both trajectories of the program, and the ends of the maneuvers from above."""
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout='constrained')
     for axis, (label, column) in zip(axes.flat, PLOTTED):
-        axis.plot(ours[:, 0], ours[:, column], label='embedded')
-        axis.plot(theirs[:, 0], theirs[:, column], '--', label='Gazebo')
+        for water, (ours, theirs) in flown.items():
+            (line,) = axis.plot(ours[:, 0], ours[:, column], alpha=0.6, label=f'embedded, {water}')
+            axis.plot(
+                theirs[:, 0], theirs[:, column], '--', color=line.get_color(), label='Gazebo'
+            )
         axis.set(xlabel='time [s]', ylabel=label)
         axis.grid(alpha=0.3)
     axes.flat[0].legend()
@@ -139,16 +143,19 @@ def main() -> int:
         world=world_path('ocean'), vehicle=vehicle_file(), rendered=not options.no_images
     )
     engines = (EMBEDDED, gazebo_engine(server))
-    ours, theirs = (trajectory(engine) for engine in engines)
+    flown = {
+        water: [trajectory(engine, current) for engine in engines]
+        for water, current in WATERS.items()
+    }
     begun = time.monotonic()
     ends = tuple(parity.maneuver_ends(simulator(engine)) for engine in engines)
     pace = len(parity.MANEUVERS) * 30.0 / (time.monotonic() - begun)
     figures = [
-        *parity.trajectory_figures(ours, theirs),
+        *(f for water, both in flown.items() for f in parity.trajectory_figures(*both, water)),
         *parity.maneuver_figures(*ends),
         *([] if options.no_images else geometry(server)),
     ]
-    plot(options.out / 'parity.png', ours, theirs, (ends[0], ends[1]))
+    plot(options.out / 'parity.png', flown, (ends[0], ends[1]))
     (options.out / 'parity.json').write_text(
         json.dumps([asdict(figure) for figure in figures], indent=2) + '\n', encoding='utf-8'
     )

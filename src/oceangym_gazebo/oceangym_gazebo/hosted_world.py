@@ -13,8 +13,11 @@ from xml.etree import ElementTree
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose
+from oceangym_core.observation import SonarSpec
 from oceangym_core.sdf import parse_xml, pose_of, resolve_uri
 from oceangym_core.world import world_search_path
+from oceangym_gazebo.ray_cloud import lidar_rows
+from oceangym_sim.vehicle import load_vehicle
 
 VEHICLE_NAME = 'auv'
 SCENERY_NAME = 'scenery'
@@ -58,9 +61,9 @@ def hosted_world(
         raise OceanGymError(f'{vehicle}: holds no <model>')
     _set_pace(scene, step)
     _drop_plugins(scene, _HOSTED_WORLD_SYSTEMS | (frozenset() if rendered else {_RENDERING}))
-    _light_evenly(scene)
+    _put_lights_out(scene)
     _merge_scenery(scene, world)
-    scene.append(_hosted_vehicle(model, start, step, rendered))
+    scene.append(_hosted_vehicle(vehicle, model, start, step, rendered))
     return root
 
 
@@ -72,14 +75,14 @@ def _set_pace(scene: ElementTree.Element, step: float) -> None:
     _set(physics, 'real_time_factor', '0')
 
 
-def _light_evenly(scene: ElementTree.Element) -> None:
-    """Let pictures show reflectance: sun and water are added to them afterwards."""
+def _put_lights_out(scene: ElementTree.Element) -> None:
+    """Leave nothing but what surfaces give off: sun and water are added to pictures afterwards."""
     for light in scene.findall('light'):
         scene.remove(light)
     look = scene.find('scene')
     if look is None:
         look = ElementTree.SubElement(scene, 'scene')
-    _set(look, 'ambient', '1 1 1 1')
+    _set(look, 'ambient', '0 0 0 1')
     _set(look, 'shadows', 'false')
 
 
@@ -109,11 +112,22 @@ def _merge_scenery(scene: ElementTree.Element, world: Path) -> None:
             frame = placed @ pose_of(path, part)
             for shape in (*part.findall('visual'), *part.findall('collision')):
                 copied = deepcopy(shape)
+                _show_albedo(copied)
                 copied.set('name', f'{name}_{part.get("name")}_{shape.get("name")}')
                 _set(copied, 'pose', _pose_text(frame @ pose_of(path, shape)))
                 link.append(copied)
         scene.remove(include)
     scene.append(scenery)
+
+
+def _show_albedo(shape: ElementTree.Element) -> None:
+    """Let a surface give off its own colour, so that pictures show reflectance and no shading."""
+    for material in shape.iter('material'):
+        _set(material, 'emissive', material.findtext('diffuse', '1 1 1 1'))
+        for metal in material.iter('metal'):
+            albedo = metal.findtext('albedo_map')
+            if albedo:
+                _set(metal, 'emissive_map', albedo)
 
 
 def _make_absolute(model: ElementTree.Element, path: Path, search: tuple[Path, ...]) -> None:
@@ -129,15 +143,18 @@ def _pose_text(pose: Pose) -> str:
 
 
 def _hosted_vehicle(
-    model: ElementTree.Element, start: Pose, step: float, rendered: bool
+    vehicle: Path, model: ElementTree.Element, start: Pose, step: float, rendered: bool
 ) -> ElementTree.Element:
     model.set('name', VEHICLE_NAME)
     _set(model, 'pose', _pose_text(start))
+    sonars = {f'sonar_{spec.direction}': spec for spec in load_vehicle(vehicle).sonars}
     _drop_plugins(model, _HOSTED_MODEL_SYSTEMS)
     for link in model.findall('link'):
         for sensor in link.findall('sensor'):
             if rendered and sensor.get('type') in RENDERED:
                 _set(sensor, 'update_rate', f'{1.0 / step:g}')
+                if sensor.get('name') in sonars:
+                    _widen(sensor, sonars[sensor.get('name', '')])
             else:
                 link.remove(sensor)
     for joint in model.findall('joint'):
@@ -146,6 +163,16 @@ def _hosted_vehicle(
         for axis in joint.findall('axis'):
             joint.remove(axis)
     return model
+
+
+def _widen(sensor: ElementTree.Element, spec: SonarSpec) -> None:
+    """Let a lidar see all that its sonar hears, side lobes included."""
+    scan = sensor.find('lidar/scan/vertical')
+    if scan is not None:
+        rows = lidar_rows(spec, skirts=True)
+        _set(scan, 'samples', str(len(rows)))
+        _set(scan, 'min_angle', f'{rows[0]:.9g}')
+        _set(scan, 'max_angle', f'{rows[-1]:.9g}')
 
 
 def _drop_plugins(parent: ElementTree.Element, names: frozenset[str]) -> None:

@@ -16,7 +16,7 @@ from oceangym_core.contract import Action
 from oceangym_core.geometry import Array, Pose, wrap_angle
 from oceangym_core.observation import CameraSpec, SonarSpec
 from oceangym_gazebo.optics import DepthPicture
-from oceangym_gazebo.ray_cloud import PointCloud, ray_grid
+from oceangym_gazebo.ray_cloud import lidar_texels, PointCloud, ray_grid
 from oceangym_sim.camera_rays import optical_rays
 from oceangym_sim.engine import Plant
 from oceangym_sim.scene import RayScene
@@ -91,11 +91,16 @@ def maneuver_ends(simulator: Simulator) -> list[Pose]:
     return ends
 
 
-def trajectory_figures(ours: Array, theirs: Array) -> tuple[Figure, ...]:
+def trajectory_figures(ours: Array, theirs: Array, water: str) -> tuple[Figure, ...]:
     """Compare two trajectories of the same program.
 
-    Open loop, a difference in yaw rate grows into one of position, so the limits are shares of the
-    way and of the turn.
+    Open loop, a difference in yaw rate grows into one of position, so the first limit is a share of
+    the way.
+
+    Args:
+        ours: Of one engine, as `open_loop` returns it.
+        theirs: Of the other.
+        water: That they went through, for the figures' names.
     """
     way = float(np.linalg.norm(np.diff(ours[:, 1:4], axis=0), axis=1).sum())
     apart = np.linalg.norm(ours[:, 1:4] - theirs[:, 1:4], axis=1)
@@ -105,10 +110,10 @@ def trajectory_figures(ours: Array, theirs: Array) -> tuple[Figure, ...]:
         math.acos(min(1.0, float(a.rotation[:, 2] @ b.rotation[:, 2]))) for a, b in zip(*turns)
     ]
     return (
-        Figure(name='open loop, largest distance', value=float(apart.max()),
+        Figure(name=f'open loop, {water}, largest distance', value=float(apart.max()),
                limit=0.01 * way, unit='m'),
-        Figure(name='open loop, heading', value=math.degrees(max(heading)), limit=1.0, unit='deg'),
-        Figure(name='open loop, tilt', value=math.degrees(max(tilt)), limit=1.0, unit='deg'),
+        Figure(name=f'open loop, {water}, heading', value=math.degrees(max(heading)), limit=2.0, unit='deg'),
+        Figure(name=f'open loop, {water}, tilt', value=math.degrees(max(tilt)), limit=1.0, unit='deg'),
     )  # fmt: skip
 
 
@@ -150,8 +155,9 @@ def sonar_figures(
     """Compare lidar ranges with the ranges of the same rays in the ray scene."""
     errors, missed = [], []
     for spec in specs:
-        grid = ray_grid(clouds[spec.direction], spec)
-        elevation = elevation_cells(spec, skirts=False).angle[:, None]
+        cube = lidar_texels(spec, skirts=True)
+        grid = ray_grid(clouds[spec.direction], spec, skirts=True, cube=cube)
+        elevation = elevation_cells(spec).angle[:, None]
         azimuth = spec.azimuths[None, :]
         # Sonar frame: z ahead, x up, y to starboard.
         rays = np.stack(

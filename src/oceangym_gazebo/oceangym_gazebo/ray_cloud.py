@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import SonarSpec
 from oceangym_core.sdf import RETRO_SCALE
+from oceangym_gazebo.cube_map import onto_rays, texels
 from oceangym_gazebo.slopes import surface_normals
 from oceangym_sim.sonar_beam import elevation_cells
 from oceangym_sim.sonar_sound import Grid
@@ -70,18 +71,53 @@ class RayGrid:
     strength: Grid
 
 
-def ray_grid(cloud: PointCloud, spec: SonarSpec) -> RayGrid:
+def lidar_rows(spec: SonarSpec, *, skirts: bool) -> NDArray[np.float64]:
+    """Return the elevations [rad], lowest first, of the rows of a lidar that stands for a sonar.
+
+    They are those of the sonar's own rays within the nominal aperture, and go on in equal steps
+    through its skirts, which a lidar cannot take in coarser ones.
+
+    Args:
+        spec: The sonar.
+        skirts: Whether the lidar sees what the sonar hears outside its nominal aperture.
+    """
+    cells = elevation_cells(spec, skirts=skirts)
+    cell = spec.elevation_aperture / spec.elevation_rays
+    beyond = cells.angle[-1] + cells.height[-1] / 2 - spec.elevation_aperture / 2
+    count = spec.elevation_rays + 2 * math.ceil(beyond / cell - 1e-6)
+    rows: NDArray[np.float64] = (np.arange(count) - (count - 1) / 2) * cell
+    return rows
+
+
+def lidar_texels(spec: SonarSpec, *, skirts: bool) -> int:
+    """Return the texels along a face of the cube map behind a lidar that stands for a sonar."""
+    rows = lidar_rows(spec, skirts=skirts)
+    return texels(
+        rows=len(rows),
+        columns=spec.beams,
+        up=float(rows[-1] - rows[0]),
+        across=spec.azimuth_aperture,
+    )
+
+
+def ray_grid(
+    cloud: PointCloud, spec: SonarSpec, *, skirts: bool = False, cube: int | None = None
+) -> RayGrid:
     """Return the ray grid that a lidar's cloud holds.
 
     Args:
         cloud: Organised cloud with x, y, z and intensity (laser_retro).
         spec: The sonar that the lidar stands for.
+        skirts: Whether it sees what the sonar hears outside its nominal aperture.
+        cube: Texels along a face of the cube map that the ranges were read from; None for ranges
+            that are exact along their rays.
 
     Raises:
         OceanGymError: Fields, sizes or angles are not those of the sonar.
     """
     values = _values(cloud)
-    shape = (spec.elevation_rays, spec.beams)
+    rows = lidar_rows(spec, skirts=skirts)
+    shape = (len(rows), spec.beams)
     if (cloud.height, cloud.width) != shape:
         raise OceanGymError(
             f'sonar {spec.direction}: the cloud has {cloud.height} x {cloud.width} points; '
@@ -94,17 +130,29 @@ def ray_grid(cloud: PointCloud, spec: SonarSpec) -> RayGrid:
     points = np.where(found[..., None], points, 0.0)
     distance = np.sqrt((points * points).sum(axis=-1))
     found &= distance > 0.0
-    turned = _order(points, found, spec)
+    turned = _order(points, found, spec, rows)
     points, distance = points[turned], distance[turned]
     found, retro = found[turned], retro[turned]
+    if cube is not None:
+        points, distance = onto_rays(points, distance, found, cube)
     normal = surface_normals(points, distance, found)
     heard = np.clip(retro, 0.0, _LARGEST_RETRO)
     strength = np.where(found & np.isfinite(retro), heard, 0.0) / RETRO_SCALE
-    return RayGrid(
+    whole = RayGrid(
         distance=np.where(found, distance, np.inf).astype(np.float32),
         cosine=_cosine(points, distance, normal),
         normal=np.stack([normal[..., 2], -normal[..., 1], normal[..., 0]], axis=-1),
         strength=strength.astype(np.float32),
+    )
+    if not skirts:
+        return whole
+    wanted = elevation_cells(spec).angle
+    rays = np.abs(rows[None, :] - wanted[:, None]).argmin(axis=1)
+    return RayGrid(
+        distance=whole.distance[rays],
+        cosine=whole.cosine[rays],
+        normal=whole.normal[rays],
+        strength=whole.strength[rays],
     )
 
 
@@ -151,17 +199,18 @@ def _values(cloud: PointCloud) -> dict[str, NDArray[np.float32]]:
 
 
 def _order(
-    points: NDArray[np.float64], found: NDArray[np.bool_], spec: SonarSpec
+    points: NDArray[np.float64],
+    found: NDArray[np.bool_],
+    spec: SonarSpec,
+    rows: NDArray[np.float64],
 ) -> tuple[slice, slice]:
     """Return the slices that put the lowest row and the port column first."""
     azimuth = np.arctan2(points[..., 1], points[..., 0])
     elevation = np.arctan2(points[..., 2], np.hypot(points[..., 0], points[..., 1]))
     # As Gazebo writes them, unless the points say otherwise: lowest row, starboard column first.
-    rows = _direction(
-        elevation, found, elevation_cells(spec, skirts=False).angle, 0, spec, default=1
-    )
+    up = _direction(elevation, found, rows, 0, spec, default=1)
     columns = _direction(azimuth, found, spec.azimuths, 1, spec, default=-1)
-    return slice(None, None, rows), slice(None, None, columns)
+    return slice(None, None, up), slice(None, None, columns)
 
 
 def _direction(

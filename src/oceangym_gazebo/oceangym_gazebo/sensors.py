@@ -28,6 +28,10 @@ _PIXELS: dict[str, tuple[str, Any, int]] = {
     'depth_image': ('R_FLOAT32', np.dtype('<f4'), 1),
 }
 _FLOAT32 = 7  # sensor_msgs/PointField
+# Of a picture that holds all its textures: black share, and mean change [of 255] within a step.
+_SETTLED_SHARE = 0.01
+_SETTLED_CHANGE = 0.5
+_MOST_SETTLING = 20
 
 
 class RawSensors:
@@ -47,6 +51,7 @@ class RawSensors:
         image, cloud = message_type('Image'), message_type('PointCloudPacked')
         self._topics = {_camera(name, kind): image for name in self._cameras for kind in _PIXELS}
         self._topics |= {_cloud(name): cloud for name in self._sonars}
+        self._ready = False
 
     def take(self, wrench: Array) -> tuple[dict[str, DepthPicture], dict[str, PackedCloud]]:
         """Return pictures and clouds by direction; Gazebo takes a step for them.
@@ -54,15 +59,38 @@ class RawSensors:
         Args:
             wrench: (6,) On base_link during that step.
         """
+        if not self._ready:
+            self._settle(wrench)
         messages = self._server.capture(self._topics, wrench)
-        pictures = {
+        pictures = self._pictures(messages)
+        return pictures, {name: PackedCloud(messages[_cloud(name)]) for name in self._sonars}
+
+    def _settle(self, wrench: Array) -> None:
+        """Wait for the textures, which the renderer loads while it already renders: black so far."""
+        views = {name: kind for name, kind in self._topics.items() if '/camera/' in name}
+        last: dict[str, DepthPicture] = {}
+        for _ in range(_MOST_SETTLING if self._cameras else 0):
+            seen = self._pictures(self._server.capture(views, wrench))
+            if last and all(_settled(picture, last[name]) for name, picture in seen.items()):
+                break
+            last = seen
+        self._ready = True
+
+    def _pictures(self, messages: dict[str, Any]) -> dict[str, DepthPicture]:
+        return {
             name: DepthPicture(
                 colour=pixels(messages[_camera(name, 'image')], 'image'),
                 depth=pixels(messages[_camera(name, 'depth_image')], 'depth_image'),
             )
             for name in self._cameras
         }
-        return pictures, {name: PackedCloud(messages[_cloud(name)]) for name in self._sonars}
+
+
+def _settled(picture: DepthPicture, last: DepthPicture) -> bool:
+    """Return whether a picture is whole: like the one a step before, and nothing in it black."""
+    black = np.isfinite(picture.depth) & ~picture.colour.any(axis=2)
+    change = np.abs(picture.colour.astype(np.int16) - last.colour)
+    return float(black.mean()) < _SETTLED_SHARE and float(change.mean()) < _SETTLED_CHANGE
 
 
 class GazeboSensors(SensorSuite):
@@ -125,7 +153,8 @@ class GazeboSensors(SensorSuite):
         self._raw = RawSensors(server=server, cameras=cameras, sonars=sonars)
         self._pictures = DepthCameras(specs=cameras, optics=optics, lamps=lamps, seed=seed)
         self._lidars = {
-            spec.direction: LidarSonar(spec, seed=seed, water=sound) for spec in sonars
+            spec.direction: LidarSonar(spec, seed=seed, water=sound, hosted=True)
+            for spec in sonars
         }
 
     def observe(

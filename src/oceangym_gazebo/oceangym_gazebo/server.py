@@ -41,7 +41,7 @@ _MODULES = {
     'math': 'gz.math7',
     'transport': 'gz.transport13',
 }
-_MESSAGES = {'Image': 'image', 'PointCloudPacked': 'pointcloud_packed', 'Vector3d': 'vector3d'}
+_MESSAGES = {'Image': 'image', 'PointCloudPacked': 'pointcloud_packed'}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +95,10 @@ class BodyState:
     velocity: Array
 
 
+# Rotation of base_link (3, 3) and velocity (6,) over ground, in base_link -> wrench (6,) on it.
+Flow = Callable[[Array, Array], Array]
+
+
 class GazeboServer:
     """One vehicle in one world, in Gazebo."""
 
@@ -132,14 +136,16 @@ class GazeboServer:
             self._fixture.on_post_update(self._after)
             self._fixture.finalize()
             self._server = self._fixture.server()
+        if not self._server.has_entity(VEHICLE_NAME, 0):
+            raise OceanGymError(
+                f'Gazebo did not take {world} with {vehicle}; its own messages stand above'
+            )
         self._node = self._gz.transport.Node()
-        self._current = self._node.advertise(
-            f'/model/{VEHICLE_NAME}/ocean_current', message_type('Vector3d')
-        )
         self._model: Any = None
         self._link: Any = None
         self._placing: Any = None
         self._wrenches: Array = np.zeros((0, 6))
+        self._flow: Flow | None = None
         self._done = 0
         self._state: BodyState | None = None
         self._fault: BaseException | None = None
@@ -175,13 +181,18 @@ class GazeboServer:
         for _ in range(_BRAKE_STEPS):
             self.advance(-(mass @ self.state.velocity)[None, :] / self.step)
 
-    def advance(self, wrenches: Array) -> BodyState:
+    def advance(self, wrenches: Array, flow: Flow | None = None) -> BodyState:
         """Take a step for each wrench (n, 6) on base_link, in its axes [N], [N m].
+
+        Args:
+            wrenches: What acts during each step.
+            flow: Returns what acts beside it, for the state at the beginning of each step.
 
         Raises:
             OceanGymError: The server has stopped.
         """
         self._wrenches, self._done = np.asarray(wrenches, dtype=float), 0
+        self._flow = flow
         self._run(len(self._wrenches))
         if self._done < len(self._wrenches):
             raise OceanGymError('the Gazebo server has stopped')
@@ -193,12 +204,6 @@ class GazeboServer:
             raise OceanGymError(f'Gazebo: {self._fault}') from self._fault
         if not ran:
             raise OceanGymError('the Gazebo server has stopped')
-
-    def set_current(self, velocity: tuple[float, float, float]) -> None:
-        """Let the water flow at a velocity in map [m/s]."""
-        message = message_type('Vector3d')()
-        message.x, message.y, message.z = velocity
-        self._current.publish(message)
 
     def capture(self, topics: Mapping[str, Any], wrench: Array) -> dict[str, Any]:
         """Return a message of every topic, all of one step, which is taken for it.
@@ -245,7 +250,11 @@ class GazeboServer:
             pose = self._link.world_pose(ecm)
             if pose is None or self._done >= len(self._wrenches):
                 return
-            fx, fy, fz, tx, ty, tz = self._wrenches[self._done].tolist()
+            wrench = self._wrenches[self._done]
+            if self._flow is not None:
+                state = self._read(ecm)
+                wrench = wrench + self._flow(state.pose.rotation, state.velocity)
+            fx, fy, fz, tx, ty, tz = wrench.tolist()
             turn, vector = pose.rot().rotate_vector, self._gz.math.Vector3d
             self._link.add_world_wrench(ecm, turn(vector(fx, fy, fz)), turn(vector(tx, ty, tz)))
         except Exception as error:
@@ -258,25 +267,28 @@ class GazeboServer:
             self._done += 1
             if self._done < len(self._wrenches):
                 return
-            pose, linear, angular = (
-                self._link.world_pose(ecm),
-                self._link.world_linear_velocity(ecm),
-                self._link.world_angular_velocity(ecm),
-            )
-            turn = pose.rot()
-            velocity = [0.0] * 6
-            if linear is not None and angular is not None:
-                back = (turn.rotate_vector_reverse(linear), turn.rotate_vector_reverse(angular))
-                velocity = [c for v in back for c in (v.x(), v.y(), v.z())]
-            place = pose.pos()
-            self._state = BodyState(
-                pose=Pose.of(
-                    (place.x(), place.y(), place.z()), (turn.x(), turn.y(), turn.z(), turn.w())
-                ),
-                velocity=np.array(velocity),
-            )
+            self._state = self._read(ecm)
         except Exception as error:
             self._fault = error
+
+    def _read(self, ecm: Any) -> BodyState:
+        pose, linear, angular = (
+            self._link.world_pose(ecm),
+            self._link.world_linear_velocity(ecm),
+            self._link.world_angular_velocity(ecm),
+        )
+        turn = pose.rot()
+        velocity = [0.0] * 6
+        if linear is not None and angular is not None:
+            back = (turn.rotate_vector_reverse(linear), turn.rotate_vector_reverse(angular))
+            velocity = [c for v in back for c in (v.x(), v.y(), v.z())]
+        place = pose.pos()
+        return BodyState(
+            pose=Pose.of(
+                (place.x(), place.y(), place.z()), (turn.x(), turn.y(), turn.z(), turn.w())
+            ),
+            velocity=np.array(velocity),
+        )
 
     def _find(self, ecm: Any) -> None:
         sim = self._gz.sim

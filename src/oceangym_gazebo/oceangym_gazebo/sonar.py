@@ -6,27 +6,36 @@ import numpy as np
 
 from oceangym_core.observation import SonarPing, SonarSpec
 from oceangym_core.rng import generator
-from oceangym_gazebo.ray_cloud import PointCloud, ray_grid
+from oceangym_gazebo.ray_cloud import lidar_texels, PointCloud, ray_grid
 from oceangym_sim.fan import FanProjector
 from oceangym_sim.sonar import footprint, PingFormer
 from oceangym_sim.sonar_sound import Grid, NOMINAL_WATER, SeaWater
 
 
 class LidarSonar:
-    """One imaging sonar whose rays Gazebo traces, within the nominal aperture.
-
-    There is no second bounce.
+    """One imaging sonar whose rays Gazebo traces. There is no second bounce.
 
     Args:
         spec: The sonar.
         seed: Of speckle and noise.
         water: What absorbs the sound.
+        hosted: Whether the lidar is that of a hosted server: it sees all that the sonar hears,
+            outside the nominal aperture too, and its renderer is known.
     """
 
-    def __init__(self, spec: SonarSpec, *, seed: int, water: SeaWater = NOMINAL_WATER) -> None:
+    def __init__(
+        self,
+        spec: SonarSpec,
+        *,
+        seed: int,
+        water: SeaWater = NOMINAL_WATER,
+        hosted: bool = False,
+    ) -> None:
         self.spec = spec
         self._seed = seed
-        self._former = PingFormer(spec, water, skirts=False)
+        self._hosted = hosted
+        self._cube = lidar_texels(spec, skirts=True) if hosted else None
+        self._former = PingFormer(spec, water, skirts=hosted)
         self._up, self._port = self._former.edges()
         self._projector = FanProjector(spec)
 
@@ -36,7 +45,7 @@ class LidarSonar:
         Raises:
             OceanGymError: The cloud is not one of this sonar's lidar.
         """
-        grid = ray_grid(cloud, self.spec)
+        grid = ray_grid(cloud, self.spec, skirts=self._hosted, cube=self._cube)
         power = self._former.echo_power(grid.distance, grid.cosine, grid.strength)
         lean = np.abs((grid.normal * self._up).sum(axis=-1))
         lean += np.abs((grid.normal * self._port).sum(axis=-1))

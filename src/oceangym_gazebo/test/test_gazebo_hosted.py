@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -16,7 +16,7 @@ from oceangym_core.signed_distance import build_distance_field
 from oceangym_core.world import load_world
 from oceangym_gazebo import server as server_module
 from oceangym_gazebo.hosted_world import hosted_world
-from oceangym_gazebo.plant import GazeboPlant
+from oceangym_gazebo.plant import coriolis, GazeboPlant
 from oceangym_gazebo.server import Bindings, BodyState
 from oceangym_sim import thrusters
 from oceangym_sim.environment import Current, Environment
@@ -86,11 +86,38 @@ def test_water_is_gazebos_and_thrust_is_ours():
     assert float(added.findtext('zz')) == 18.68
 
 
-def test_pictures_show_reflectance_under_an_even_light():
+def test_pictures_show_the_albedo_and_no_light():
     world = hosted()
     assert not world.findall('light')
-    assert world.findtext('scene/ambient').split() == ['1'] * 4
-    assert world.findtext('scene/shadows') == 'false'
+    assert world.findtext('scene/ambient').split()[:3] == ['0'] * 3
+    textured = [m for m in world.iter('metal') if m.findtext('albedo_map')]
+    assert len(textured) > 500
+    for metal in textured:
+        assert metal.findtext('emissive_map') == metal.findtext('albedo_map')
+        assert Path(metal.findtext('albedo_map')).is_file()
+    scenery = next(m for m in world.findall('model') if m.get('name') == 'scenery')
+    for material in scenery.iter('material'):
+        assert material.findtext('emissive') == material.findtext('diffuse')
+
+
+def test_what_stands_still_is_one_model_with_all_shapes_where_they_were():
+    world = hosted()
+    assert not world.findall('include')
+    scenery = next(m for m in world.findall('model') if m.get('name') == 'scenery')
+    assert scenery.findtext('static') == 'true'
+    assert len(scenery.findall('link')) == 1
+    link = scenery.find('link')
+    names = [shape.get('name') for shape in link]
+    assert len(set(names)) == len(names)
+    ship = next(i for i in load_world(OCEAN).instances if i.name == 'sunken_ship_1')
+    visuals = [v for v in link.findall('visual') if v.get('name').startswith('sunken_ship_1_')]
+    assert len(visuals) == len(ship.model.visuals)
+    for shape, visual in zip(visuals, ship.model.visuals):
+        numbers = [float(v) for v in shape.findtext('pose').split()]
+        expected = ship.pose @ visual.pose
+        assert numbers[:3] == pytest.approx(expected.position, abs=1e-6)
+        turned = Pose.from_euler(numbers[:3], *numbers[3:])
+        assert turned.rotation == pytest.approx(expected.rotation, abs=1e-6)
 
 
 def test_the_shipped_files_are_left_as_they_are():
@@ -147,7 +174,7 @@ class FreeBody:
     def __init__(self, mass):
         self.mass = mass
         self.state = BodyState(pose=Pose(), velocity=np.zeros(6))
-        self.currents = []
+        self.flow = None
         self.steps = 0
         self.impulse = np.zeros(6)
 
@@ -155,15 +182,13 @@ class FreeBody:
         assert mass == pytest.approx(self.mass)
         self.state = BodyState(pose=pose, velocity=np.zeros(6))
 
-    def advance(self, wrenches):
+    def advance(self, wrenches, flow=None):
+        self.flow = flow
         self.steps += len(wrenches)
         self.impulse += np.asarray(wrenches).sum(axis=0) * self.step
         pose = self.state.pose
         self.state = BodyState(pose=pose, velocity=np.linalg.solve(self.mass, self.impulse))
         return self.state
-
-    def set_current(self, velocity):
-        self.currents.append(velocity)
 
 
 @pytest.fixture
@@ -228,22 +253,46 @@ def test_commands_that_are_no_numbers_push_nothing(parameters):
     assert server.impulse == pytest.approx(np.zeros(6))
 
 
-def test_the_current_is_told_when_it_changes_and_not_with_every_tick(parameters):
-    current = Current(speed=0.25, heading=0.0, swing=1.0, period=60.0)
+def test_a_vehicle_that_drifts_with_the_water_feels_the_current_as_rest(parameters):
+    """Gazebo brakes what moves over ground; the current's share has to undo just that."""
+    current = Current(speed=0.25, heading=0.4)
     plant, server = flown(parameters, environment=Environment(current=current))
-    for _ in range(20):
-        plant.step(np.zeros(8), TICK)
-    told = server.currents[1:]
-    assert server.currents[0] == (0.0, 0.0, 0.0)
-    # Half a degree a tick at most: 2 mm/s, so about every tick here, but never twice the same.
-    assert 5 < len(told) <= 20
-    for earlier, later in itertools.pairwise(told):
-        assert max(abs(a - b) for a, b in zip(earlier, later)) > 1e-3
-    assert told[-1] == pytest.approx(current.velocity(START.position[2], 19 * TICK), abs=2e-3)
-    still, quiet = flown(parameters)
-    still.step(np.zeros(8), TICK)
-    assert quiet.currents == [(0.0, 0.0, 0.0)]
-    assert still.environment.current.speed == 0.0
+    plant.step(np.zeros(8), TICK)
+    rotation = START.rotation
+    drift = np.concatenate([rotation.T @ current.velocity(START.position[2], 0.0), np.zeros(3)])
+    braking = (
+        parameters.linear_damping @ drift
+        + parameters.quadratic_damping * np.abs(drift) * drift
+        + coriolis(parameters.added_mass, drift)
+    )
+    assert server.flow(rotation, drift) == pytest.approx(braking)
+    assert np.linalg.norm(braking) > 1.0
+    # At rest over ground it is what that flow does to a body at rest.
+    still = server.flow(rotation, np.zeros(6))
+    against = -drift
+    assert still == pytest.approx(
+        -(
+            parameters.linear_damping @ against
+            + parameters.quadratic_damping * np.abs(against) * against
+            + coriolis(parameters.added_mass, against)
+        )
+    )
+
+
+def test_the_munk_moment_is_that_of_the_flow():
+    """A body with unlike added masses in a steady oblique flow is turned (M_x - M_y) u v."""
+    mass = np.diag([6.36, 7.12, 18.68, 0.189, 0.135, 0.222])
+    wrench = coriolis(mass, np.array([0.3, -0.2, 0.1, 0.0, 0.0, 0.0]))
+    assert wrench[:3] == pytest.approx(np.zeros(3))
+    assert wrench[5] == pytest.approx((7.12 - 6.36) * 0.3 * -0.2)
+    assert wrench[4] == pytest.approx((6.36 - 18.68) * 0.3 * 0.1)
+    assert wrench[3] == pytest.approx((18.68 - 7.12) * -0.2 * 0.1)
+
+
+def test_without_a_current_nothing_is_added(parameters):
+    plant, server = flown(parameters)
+    plant.step(np.zeros(8), TICK)
+    assert server.flow is None
 
 
 def test_a_hull_at_the_seabed_touches_it_with_its_closing_speed(parameters):

@@ -54,7 +54,7 @@ def test_the_program_moves_all_that_it_names(ours):
 
 
 def test_equal_trajectories_do_not_differ(ours):
-    figures = parity.trajectory_figures(ours, ours.copy())
+    figures = parity.trajectory_figures(ours, ours.copy(), 'still water')
     assert all(figure.value == pytest.approx(0.0, abs=1e-5) for figure in figures)
     assert all(figure.within for figure in figures)
 
@@ -65,12 +65,14 @@ def test_half_the_damping_is_found(ours):
         linear_damping=VEHICLE.linear_damping / 2,
         quadratic_damping=VEHICLE.quadratic_damping / 2,
     )
-    assert not named(parity.trajectory_figures(ours, flown(light)))['largest distance'].within
+    assert not named(parity.trajectory_figures(ours, flown(light), 'still water'))[
+        'largest distance'
+    ].within
 
 
 def test_added_mass_counted_twice_is_found(ours):
     heavy = replace(VEHICLE, added_mass=VEHICLE.added_mass * 2)
-    assert not all(f.within for f in parity.trajectory_figures(ours, flown(heavy)))
+    assert not all(f.within for f in parity.trajectory_figures(ours, flown(heavy), 'still water'))
 
 
 def test_ends_are_compared_one_by_one():
