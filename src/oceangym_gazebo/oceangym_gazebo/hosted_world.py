@@ -150,6 +150,8 @@ def _hosted_vehicle(
     sonars = {f'sonar_{spec.direction}': spec for spec in load_vehicle(vehicle).sonars}
     _drop_plugins(model, _HOSTED_MODEL_SYSTEMS)
     for link in model.findall('link'):
+        for lamp in link.findall('light'):
+            link.remove(lamp)
         for sensor in link.findall('sensor'):
             if rendered and sensor.get('type') in RENDERED:
                 _set(sensor, 'update_rate', f'{1.0 / step:g}')

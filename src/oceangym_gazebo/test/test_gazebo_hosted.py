@@ -88,7 +88,7 @@ def test_water_is_gazebos_and_thrust_is_ours():
 
 def test_pictures_show_the_albedo_and_no_light():
     world = hosted()
-    assert not world.findall('light')
+    assert not list(world.iter('light'))
     assert world.findtext('scene/ambient').split()[:3] == ['0'] * 3
     textured = [m for m in world.iter('metal') if m.findtext('albedo_map')]
     assert len(textured) > 500
