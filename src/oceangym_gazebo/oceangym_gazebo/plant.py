@@ -33,7 +33,7 @@ class GazeboPlant(Dynamics):
         lag = np.array([t.lag for t in self.parameters.thrusters])
         ratio = server.step / np.maximum(lag, 1e-9)
         self._decay, self._mean = np.exp(-ratio), -np.expm1(-ratio) / ratio
-        self._place = np.array([t.position for t in self.parameters.thrusters])
+        self._place = tuple(t.position for t in self.parameters.thrusters)
         self._wrench: Array = np.zeros(6)
 
     @property
@@ -63,7 +63,7 @@ class GazeboPlant(Dynamics):
             target = thrusters.steady_thrust(commands, voltage)
         wrenches = np.empty((count, 6))
         power = 0.0
-        submerged = self._submerged()
+        submerged = thrusters.submergence(self._server.state.pose, self._place)
         for k in range(count):
             before = self.thrust[0]
             # Mean of the first-order lag over the step: its impulse is exact.
@@ -105,12 +105,6 @@ class GazeboPlant(Dynamics):
             return change
 
         return flow
-
-    def _submerged(self) -> Array:
-        """Return how much of each rotor is under water (T,) 0..1."""
-        height = self._server.state.pose.apply(self._place)[:, 2]
-        share: Array = np.clip(0.5 - height / thrusters.ROTOR_DIAMETER, 0.0, 1.0)
-        return share
 
     def _take_state(self) -> None:
         state = self._server.state
