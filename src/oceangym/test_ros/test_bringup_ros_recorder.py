@@ -1,10 +1,11 @@
-"""What becomes of a recording in realtime when its recorder is killed or its disk takes no more."""
+"""What becomes of a recording when its recorder is ended, killed, or its disk takes no more."""
 
 from __future__ import annotations
 
 import itertools
 from pathlib import Path
 import resource
+import signal
 
 import pytest
 
@@ -81,6 +82,35 @@ def test_a_disk_that_takes_no_more_ends_the_recorder_with_a_message(tmp_path, re
     stamps = [stamp for _, stamp, _ in read_messages(tmp_path / 'bag', ['/auv/imu'])]
     assert len(stamps) > 100
     assert stamps == [IMU_PERIOD_NS * (i + 1) for i in range(len(stamps))]
+
+
+def test_a_clock_that_goes_on_does_not_disturb_the_end(
+    tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe
+):
+    """While time stands still, a lockstep backend repeats it ten times a second."""
+    from geometry_msgs.msg import Point, Pose, Quaternion
+    from oceangym_msgs.srv import Reset
+
+    options = RunOptions(agent='none', sensors='none', record='light')
+    specs = make_specs(options, tmp_path, small_world)
+    nodes, probe = make_nodes(tmp_path, domain_id), make_probe('operator')
+    try:
+        nodes.start(specs['simulator'])
+        recorder = nodes.start(specs['recorder'])
+        probe.listen('record/ready')
+        ready = probe.heard['record/ready']
+        probe.until(lambda: ready and ready[-1].data)
+        start = Pose(position=Point(x=144.0, y=-114.0, z=-60.0), orientation=Quaternion(w=1.0))
+        request = Reset.Request(start=start, t_max=60.0, t_interval=30.0, profile='standard')
+        assert probe.call(Reset, 'sim/reset', request).error_code == 0
+        recorder.send_signal(signal.SIGINT)
+        probe.until(lambda: recorder.poll() is not None)
+    finally:
+        nodes.close()
+        probe.close()
+    assert recorder.returncode == 0, nodes.log('recorder')
+    assert 'Traceback' not in nodes.log('recorder')
+    assert read_messages(tmp_path / 'bag', ['/auv/odometry'])
 
 
 def test_a_place_that_cannot_be_written_is_refused_at_the_start(

@@ -93,7 +93,7 @@ class RecorderNode(ContractNode):
         self._last_message = self._seconds()
         self._ending = False
         self._timer = self.create_timer(0.1, self._check_ready, clock=self._wall)
-        self.create_timer(FLUSH_S, self._writer.flush, clock=self._wall)
+        self.create_timer(FLUSH_S, self._flush, clock=self._wall)
 
     def _record(self, topic: Stream) -> None:
         """Subscribe to a topic if this recording keeps it."""
@@ -112,6 +112,9 @@ class RecorderNode(ContractNode):
         )
 
         def write(data: bytes) -> None:
+            # The clock goes on while the executor takes its last turn.
+            if self._closed:
+                return
             stamp = stamp_in_cdr(topic.type, data)
             # Others may leave theirs empty; the backend's zero is the time of observation 0.
             if stamp or (stamp == 0 and topic.source is Source.BACKEND):
@@ -171,6 +174,10 @@ class RecorderNode(ContractNode):
         seconds, nanoseconds = divmod(stamp, 1_000_000_000)
         self._progress.publish(Header(stamp=Time(sec=seconds, nanosec=nanoseconds)))
 
+    def _flush(self) -> None:
+        if not self._closed:
+            self._writer.flush()
+
     def _drain_all(self) -> None:
         for subscription, write in self._taps:
             self._drain(subscription, write)
@@ -194,10 +201,11 @@ class RecorderNode(ContractNode):
         """Close the bag."""
         if self._closed:
             return
-        self._closed = True
         if self._writer.failed:
+            self._closed = True
             return
         self._drain_all()
+        self._closed = True
         total = sum(self._writer.counts.values())
         self._writer.close()
         print(f'recorded {total} messages', file=sys.stderr, flush=True)
