@@ -401,7 +401,11 @@ def test_doctor_says_whether_gazebo_can_be_hosted(tmp_path, monkeypatch, native)
     assert finding.status is (doctor.Status.WARN if native else doctor.Status.OK)
     assert 'backend:=gazebo is refused' in finding.detail
     assert 'gz_sim_vendor 0.0.13' in finding.remedy
-    monkeypatch.setattr(doctor, '_python_answers', lambda *_: (True, '/usr/lib/python3/dist-packages/gz/sim8/__init__.py'))
+    monkeypatch.setattr(
+        doctor,
+        '_python_answers',
+        lambda *_: (True, '/usr/lib/python3/dist-packages/gz/sim8/__init__.py'),
+    )
     assert doctor._gazebo(here, {}).status is doctor.Status.OK
 
 
