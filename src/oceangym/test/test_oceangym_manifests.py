@@ -24,6 +24,7 @@ ROSDEP_KEYS = {
     'numpy': 'python3-numpy',
     'PIL': 'python3-pil',
     'google': 'python3-protobuf',  # what gz.msgs10 is made of
+    'gz': 'gz_sim_vendor',  # a package of ROS, which brings Gazebo's Python modules
     'pydantic': 'python3-pydantic',
     'pytest': 'python3-pytest',
     'rich': 'python3-rich',
