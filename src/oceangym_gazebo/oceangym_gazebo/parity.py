@@ -21,7 +21,7 @@ from oceangym_sim.camera_rays import optical_rays
 from oceangym_sim.engine import Plant
 from oceangym_sim.scene import RayScene
 from oceangym_sim.simulator import Simulator
-from oceangym_sim.sonar_beam import elevation_cells
+from oceangym_sim.sonar_beam import elevation_cells, ray_directions
 
 TICK_S = 0.05
 # Where dynamics are compared: far from seabed and props, near neither surface nor bounds.
@@ -157,17 +157,7 @@ def sonar_figures(
     for spec in specs:
         cube = lidar_texels(spec, skirts=True)
         grid = ray_grid(clouds[spec.direction], spec, skirts=True, cube=cube)
-        elevation = elevation_cells(spec).angle[:, None]
-        azimuth = spec.azimuths[None, :]
-        # Sonar frame: z ahead, x up, y to starboard.
-        rays = np.stack(
-            np.broadcast_arrays(
-                np.sin(elevation),
-                -np.cos(elevation) * np.sin(azimuth),
-                np.cos(elevation) * np.cos(azimuth),
-            ),
-            axis=-1,
-        ).reshape(-1, 3)
+        rays = ray_directions(spec, elevation_cells(spec)).reshape(-1, 3)
         origin = (pose @ spec.mount).position
         turned = rays @ (pose.rotation @ spec.mount.rotation).T
         ranges = scene.distances(np.tile(origin, (len(turned), 1)), turned, reach=spec.range_max)
