@@ -36,7 +36,7 @@ from oceangym_core.nodes.kit import (
     read_stream,
     run_node,
 )
-from oceangym_core.observation import ManeuverResult, NavigationState
+from oceangym_core.observation import ManeuverResult
 from oceangym_core.streams import Stream, stream
 from oceangym_core.waters import load_profile, load_water
 from oceangym_gazebo.bridge import CURRENT, IMU, NAMESPACE, ODOMETRY, thrust_topic
@@ -196,19 +196,7 @@ class AutopilotNode(ContractNode):
             out.thrusters(stamp, output.thrust.tolist())
             out.trajectory(stamp)
         if self._truth and output.truth is not None:
-            state = output.truth
-            out.truth(
-                NavigationState(
-                    stamp=stamp,
-                    pose=state.pose,
-                    linear_velocity=_triple(state.linear_velocity),
-                    angular_velocity=_triple(state.angular_velocity),
-                    position_sigma=(0.0, 0.0, 0.0),
-                    depth=-state.pose.position[2],
-                    altitude=0.0,
-                    battery=state.battery,
-                )
-            )
+            out.truth(output.truth, stamp)
         if output.finished is not None:
             self._land(output.finished)
         elif self._vehicle.busy:
@@ -333,11 +321,6 @@ class AutopilotNode(ContractNode):
 
 def _streams(*names: tuple[str, ...]) -> list[Stream]:
     return [stream(name) for group in names for name in group]
-
-
-def _triple(vector: Any) -> tuple[float, float, float]:
-    x, y, z = (float(v) for v in vector)
-    return x, y, z
 
 
 def main() -> int:

@@ -11,7 +11,6 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CompressedImage
 
-from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import (
     collision_message,
     header_of,
@@ -29,7 +28,6 @@ from oceangym_core.streams import (
     TRUTH_STREAMS,
     VEHICLE_STREAMS,
 )
-from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.nodes import projected
 from oceangym_sim.nodes.conversions import (
     battery_message,
@@ -163,7 +161,7 @@ class Publishers(VehicleTopics):
         if output.thrust is not None:
             self.thrusters(stamp, output.thrust.tolist())
         if output.truth is not None:
-            self._truth_odometry(output.truth, stamp)
+            self.truth(output.truth, stamp)
             self._instruments.move(output.truth, stamp)
         for contact in output.contacts:
             self._topics['truth/collisions'].publish(collision_message(contact))
@@ -218,7 +216,7 @@ class Publishers(VehicleTopics):
 
     def truth_now(self) -> None:
         """Publish the true pose of the current instant."""
-        self._truth_odometry(self._simulator.state, self._simulator.clock)
+        self.truth(self._simulator.state, self._simulator.clock)
 
     def _compressed(self, observation: Observation, direction: str) -> None:
         if direction in observation.cameras:
@@ -234,23 +232,3 @@ class Publishers(VehicleTopics):
         self._topics['battery'].publish(
             battery_message(stamp=stamp, charge=charge, voltage=self._simulator.voltage)
         )
-
-    def _truth_odometry(self, state: VehicleState, stamp: float) -> None:
-        """Publish the true state."""
-        self.truth(
-            NavigationState(
-                stamp=stamp,
-                pose=state.pose,
-                linear_velocity=_triple(state.linear_velocity),
-                angular_velocity=_triple(state.angular_velocity),
-                position_sigma=(0.0, 0.0, 0.0),
-                depth=-state.pose.position[2],
-                altitude=0.0,
-                battery=state.battery,
-            )
-        )
-
-
-def _triple(vector: Array) -> tuple[float, float, float]:
-    x, y, z = (float(v) for v in vector)
-    return x, y, z

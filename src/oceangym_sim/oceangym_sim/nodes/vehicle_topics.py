@@ -12,11 +12,13 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from oceangym_core.frames import FrameShift
+from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import header_of
 from oceangym_core.nodes.kit import publish_stream
 from oceangym_core.observation import NavigationState
 from oceangym_core.streams import Stream
 from oceangym_core.world import Bounds
+from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.navigation import DvlSample, ImuSample, PressureSample
 from oceangym_sim.nodes.conversions import (
     altitude_message,
@@ -118,9 +120,19 @@ class VehicleTopics:
         """Publish the estimated path as of a time [s]."""
         self._topics['trajectory'].publish(self._trace.message(stamp))
 
-    def truth(self, state: NavigationState) -> None:
-        """Publish the true state, in map."""
-        message = odometry_message(state, frame='map', exact=True)
+    def truth(self, state: VehicleState, stamp: float) -> None:
+        """Publish the true state, in map, as of a time [s]."""
+        exact = NavigationState(
+            stamp=stamp,
+            pose=state.pose,
+            linear_velocity=_triple(state.linear_velocity),
+            angular_velocity=_triple(state.angular_velocity),
+            position_sigma=(0.0, 0.0, 0.0),
+            depth=-state.pose.position[2],
+            altitude=0.0,
+            battery=state.battery,
+        )
+        message = odometry_message(exact, frame='map', exact=True)
         self._topics['truth/odometry'].publish(message)
 
     def imu(self, sample: ImuSample, stamp: float) -> None:
@@ -171,3 +183,8 @@ class VehicleTopics:
     def diagnostics(self, message: Any) -> None:
         """Publish the backend's health."""
         self._topics['/diagnostics'].publish(message)
+
+
+def _triple(vector: Array) -> tuple[float, float, float]:
+    x, y, z = (float(v) for v in vector)
+    return x, y, z
