@@ -16,6 +16,7 @@ from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.footprint import Footprint
 from oceangym_core.footprints import footprint_boxes
+from oceangym_core.labels import normalised_label
 from oceangym_core.paths import user_path
 from oceangym_core.text_files import read_schema, Schema
 from oceangym_core.world import World
@@ -164,7 +165,7 @@ class Target:
         point: The evaluation point in map [m].
         weight: Share of the score.
         footprint: Its volume in map.
-        accepted_labels: Normalised labels that count.
+        accepted_labels: Further labels that count.
     """
 
     name: str
@@ -176,16 +177,8 @@ class Target:
 
     def is_called(self, label: str) -> bool:
         """Return whether a report's label names this target."""
-        name = normalised_label(label)
-        return name == normalised_label(self.label) or name in self.accepted_labels
-
-
-def normalised_label(label: str) -> str:
-    """Return a label as compared: upper case, separators as single spaces, no leading article."""
-    words = label.upper().replace('_', ' ').replace('-', ' ').replace('/', ' ').split()
-    if len(words) > 1 and words[0] in ('A', 'AN', 'THE'):
-        words = words[1:]
-    return ' '.join(words)
+        accepted = (self.label, *self.accepted_labels)
+        return normalised_label(label) in map(normalised_label, accepted)
 
 
 def load_task(path: Path) -> TaskSpec:

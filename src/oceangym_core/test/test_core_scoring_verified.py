@@ -193,6 +193,13 @@ def test_reports_that_were_refused_do_not_count() -> None:
     assert score_verified(writer.episode()).score == 100.0
 
 
+def test_the_funnel_counts_finds_lost_to_their_name_alone() -> None:
+    legs = [leg(report(100.0, 'tower wreck')), leg(report(180.0, 'tower wreck'))]
+    episode = make_episode(legs, run_info(targets_at([(100.0, 0.0, -50.0)])))
+    (row,) = funnel(episode, judge_reports(episode))
+    assert (row.mislabelled, row.right_label, row.verified) == (1, False, False)
+
+
 def test_the_funnel_counts_the_stages_in_order() -> None:
     targets = targets_at([(100.0, 0.0, -50.0), (400.0, 0.0, -50.0), (0.0, 300.0, -50.0)])
     info = run_info(targets)

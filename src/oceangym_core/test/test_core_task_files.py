@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from PIL import Image
@@ -10,11 +11,11 @@ import yaml
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
+from oceangym_core.labels import normalised_label
 from oceangym_core.options import parse_ros_arguments
 from oceangym_core.scoring.compat import RELEASED_TARGETS
 from oceangym_core.tasks import (
     load_task,
-    normalised_label,
     PAPER_WEIGHTS,
     resolve_targets,
     TaskRegistry,
@@ -95,10 +96,31 @@ def test_instructions_hold_no_number_of_a_coordinate() -> None:
         assert digits == [], task.id
 
 
-def test_labels_compare_without_case_separators_and_article() -> None:
-    assert normalised_label(' the  h-marked_landing platform ') == 'H MARKED LANDING PLATFORM'
-    pipe = TaskRegistry.load().get('inspect_pipe')
-    assert 'OIL PIPELINE' in pipe.labels and 'PIPELINE' in pipe.labels
+@pytest.mark.parametrize(
+    ('task', 'label'),
+    [
+        *(('search_ship', name) for name in ('Sunken Ship.', 'SUNKEN SHIPS', 'sunken ship 1')),
+        *(('search_ship', name) for name in ('wooden shipwreck', '"the sunken_ship"', 'Ship #2')),
+        *(('search_ship', name) for name in ('Sunken ship (second)', 'SUNKEN SHIP B', 'ship!')),
+        *(('locate_drums', name) for name in ('DRUMS', 'blue oil drums!')),
+        *(('dock', name) for name in ('H platform', ' the  h-marked_landing platform ')),
+        ('locate_electrical_box', 'Electrical boxes'),
+        ('search_aircraft', "aircraft's wreckage 3"),
+        ('inspect_turbine', 'WIND POWER STATION NO. 1'),
+    ],
+)
+def test_a_label_may_be_written_as_people_write(task: str, label: str) -> None:
+    names = TaskRegistry.load().get(task).labels
+    assert normalised_label(label) in names
+
+
+def test_no_label_of_one_task_counts_in_another_or_names_other_props() -> None:
+    tasks = TaskRegistry.load().tasks.values()
+    for one, other in itertools.permutations(tasks, 2):
+        assert not one.labels & other.labels, (one.id, other.id)
+    others = {'tower wreck', 'container boxes', 'wreck', 'rock', 'not a ship', 'no ship', 'box'}
+    for task in tasks:
+        assert not task.labels & set(map(normalised_label, others)), task.id
 
 
 def test_a_user_s_task_by_path_and_by_directory(tmp_path: Path) -> None:

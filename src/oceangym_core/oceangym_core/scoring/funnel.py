@@ -8,7 +8,7 @@ import numpy as np
 
 from oceangym_core.episode import Episode
 from oceangym_core.scoring.results import FULL_SCORE_M
-from oceangym_core.scoring.verified import JudgedReport, Verdict
+from oceangym_core.scoring.verified import JudgedReport, REPORT_RADIUS_M, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,7 @@ class TargetFunnel:
         right_label: One of those had its label.
         within_30m: One of those lay within 30 m of its footprint.
         verified: One of those was a true find.
+        mislabelled: Reports that would have been true finds of it under its name; not a stage.
         first_sight: Time from the start until it was first perceptible [s]; None if never.
     """
 
@@ -31,6 +32,7 @@ class TargetFunnel:
     right_label: bool
     within_30m: bool
     verified: bool
+    mislabelled: int
     first_sight: float | None
 
 
@@ -57,6 +59,13 @@ def funnel(episode: Episode, judged: tuple[JudgedReport, ...]) -> tuple[TargetFu
         named = [(j, gap) for j, gap in reports if target.is_called(j.report.label)]
         near = [(j, gap) for j, gap in named if gap <= FULL_SCORE_M]
         in_view = sight is not None
+        mislabelled = [
+            j
+            for j, gap in reports
+            if j.verdict is Verdict.WRONG_LABEL
+            and gap <= REPORT_RADIUS_M
+            and episode.step_of[j.report.observation_index].perceptible(target.name)
+        ]
         rows.append(
             TargetFunnel(
                 name=target.name,
@@ -65,6 +74,7 @@ def funnel(episode: Episode, judged: tuple[JudgedReport, ...]) -> tuple[TargetFu
                 right_label=in_view and bool(named),
                 within_30m=in_view and bool(near),
                 verified=any(j.verdict is Verdict.TRUE_FIND for j, _ in near),
+                mislabelled=len(mislabelled),
                 first_sight=None if sight is None else sight - episode.steps[0].t,
             )
         )

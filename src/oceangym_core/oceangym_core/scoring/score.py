@@ -86,6 +86,7 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         'funnel': {
             'targets': len(stages),
             **{stage: sum(getattr(row, stage) for row in stages) for stage in STAGES},
+            'mislabelled': sum(row.mislabelled for row in stages),
         },
         'time_to_first_sight_s': min(
             (row.first_sight for row in stages if row.first_sight is not None), default=None
