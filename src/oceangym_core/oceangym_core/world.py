@@ -298,6 +298,10 @@ def _read_mesh(path: Path) -> Any:
         raise OceanGymError(f'{path}: cannot be read as a mesh: {error}') from error
     if not isinstance(loaded, trimesh.Trimesh) or len(loaded.faces) == 0:
         raise OceanGymError(f'{path}: holds no triangles')
+    uv = getattr(loaded.visual, 'uv', None)
+    for what, values in (('vertices', loaded.vertices), ('texture coordinates', uv)):
+        if values is not None and not np.isfinite(values).all():
+            raise OceanGymError(f'{path}: has {what} that are not finite numbers')
     return loaded
 
 

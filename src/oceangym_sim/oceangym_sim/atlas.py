@@ -17,6 +17,7 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.sdf import Visual
+from oceangym_core.textures import rgb_picture
 from oceangym_core.world import load_visual_mesh, World
 
 MAX_TEXTURE = 2048
@@ -109,7 +110,7 @@ def _read_image(path: Path | None) -> NDArray[np.uint8]:
         return np.full((1, 1, 3), 255, np.uint8)
     try:
         with Image.open(path) as opened:
-            image = opened.convert('RGB')
+            image = rgb_picture(opened)
     except Exception as error:
         # Pillow has no common class for what its many readers raise on damaged files.
         raise OceanGymError(f'{path}: cannot be read as a texture: {error}') from error

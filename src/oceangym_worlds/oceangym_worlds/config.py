@@ -140,8 +140,9 @@ class PropConfig(Strict):
     pad_radius_m: Positive | None = None
     # Plumb, on a level pad; otherwise the prop leans with its pad (at most 5 degrees).
     upright: bool = False
-    # For `mesh` only.
+    # For `mesh` only. `up` is the file's axis that points up; y in glTF and z elsewhere if not given.
     scale: Positive = 1.0
+    up: Literal['y', 'z'] | None = None
     label: str = ''
     prop_class: str = Field(default='', alias='class')
     structure: bool = True

@@ -16,6 +16,7 @@ import tempfile
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
@@ -34,6 +35,7 @@ from oceangym_worlds.terrain import build_seabed, Seabed
 from oceangym_worlds.user_props import build_user_prop
 
 SHIPPED_SEED = 0
+_NAMED_BY_MESHES = ('.mtl', '.bin', *Image.registered_extensions())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,16 +215,18 @@ def _digest(config: WorldConfig) -> str:
     )
     for prop in config.props:
         if prop.mesh is not None:
-            state.update(files_sha256((p.name, p) for p in _mesh_files(Path(prop.mesh))).encode())
+            mesh = Path(prop.mesh)
+            files = ((p.relative_to(mesh.parent).as_posix(), p) for p in _mesh_files(mesh))
+            state.update(files_sha256(files).encode())
     return state.hexdigest()[:12]
 
 
 def _mesh_files(mesh: Path) -> list[Path]:
-    """Return a mesh file with what it may name: the materials, buffers and pictures beside it."""
-    if mesh.suffix.lower() not in ('.obj', '.gltf'):
+    """Return a mesh file with what it may name: materials, buffers and pictures beside or below."""
+    if mesh.suffix.lower() in ('.glb', '.stl'):
         return [mesh]
-    named = ('.mtl', '.bin', '.png', '.jpg', '.jpeg')
-    return [mesh, *(p for p in mesh.parent.iterdir() if p.suffix.lower() in named)]
+    around = (p for pattern in ('*', '*/*') for p in mesh.parent.glob(pattern))
+    return [mesh, *(p for p in sorted(around) if p.suffix.lower() in _NAMED_BY_MESHES)]
 
 
 @functools.lru_cache(maxsize=1)

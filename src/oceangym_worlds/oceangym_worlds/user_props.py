@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageColor
+from PIL import ImageColor
 import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
 from oceangym_worlds.config import MESH_SUFFIXES, PropConfig
+from oceangym_worlds.mesh_colours import Albedo, albedo_of, painted
+from oceangym_worlds.mesh_files import MeshFileError, read_mesh_file
 from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
 
 Array = NDArray[np.float64]
 
 MAX_MESH_BYTES = 64_000_000
 MAX_FACES = 500_000
-_Y_UP = ('.glb', '.gltf')  # glTF 2.0 specification, section 3.4: +y is up
-_TEXTURE_LIMIT = 1024
+_GLTF = ('.glb', '.gltf')  # section 3.4 of glTF 2.0: +y is up
 
 
 def build_user_prop(config: PropConfig) -> PropModel:
     """Build the model of a prop that is given as a mesh file.
 
-    The mesh is scaled, turned z up if it is glTF, and moved so that the centre of its footprint is
-    the origin and its lowest point lies on the seabed. Its oriented bounding box is the collision.
+    The mesh is scaled, turned z up if its y axis is up, and moved so that the centre of its footprint
+    is the origin and its lowest point lies on the seabed. Its oriented bounding box is the collision.
 
     Raises:
         OceanGymError: Naming the file.
@@ -35,8 +35,9 @@ def build_user_prop(config: PropConfig) -> PropModel:
     assert config.mesh is not None
     path = Path(config.mesh)
     meshes = _load(path, config)
+    up = config.up or ('y' if path.suffix.lower() in _GLTF else 'z')
     for mesh in meshes:
-        if path.suffix.lower() in _Y_UP:
+        if up == 'y':
             mesh.apply_transform(trimesh.transformations.rotation_matrix(np.pi / 2, [1, 0, 0]))
         mesh.apply_scale(config.scale)
     points = np.concatenate([m.vertices for m in meshes])
@@ -45,7 +46,8 @@ def build_user_prop(config: PropConfig) -> PropModel:
     for mesh in meshes:
         mesh.apply_translation(shift)
     extent = high - low
-    parts = tuple(_part(config, i, mesh) for i, mesh in enumerate(meshes))
+    albedos = [_albedo(config, mesh) for mesh in meshes]
+    parts = tuple(_part(config, i, albedo) for i, albedo in enumerate(albedos))
     size = config.size or ' x '.join(f'{v:.1f}' for v in sorted(extent, reverse=True)) + ' m'
     label = config.label or config.name.replace('_', ' ').upper()
     return PropModel(
@@ -57,7 +59,7 @@ def build_user_prop(config: PropConfig) -> PropModel:
             label=label,
             structure=config.structure,
             material=config.material,
-            colour=config.colour or 'as textured',
+            colour=config.colour or ('as textured' if any(a.own for a in albedos) else 'grey'),
             size=size,
             markings=config.markings,
             state=config.state or 'as placed',
@@ -77,12 +79,12 @@ def _load(path: Path, config: PropConfig) -> list[trimesh.Trimesh]:
     if size > MAX_MESH_BYTES:
         raise OceanGymError(f'{where}: {size} bytes is more than the {MAX_MESH_BYTES} allowed')
     try:
-        scene: Any = trimesh.load(path, process=False)
-        loaded = scene.dump() if isinstance(scene, trimesh.Scene) else [scene]
+        meshes = read_mesh_file(path, textured=config.colour is None)
+    except MeshFileError as error:
+        raise OceanGymError(f'{where}: {error}') from error
     except Exception as error:
         # trimesh has no common base class for what its many readers raise.
         raise OceanGymError(f'{where}: cannot be read: {" ".join(str(error).split())}') from error
-    meshes = [m for m in loaded if isinstance(m, trimesh.Trimesh) and len(m.faces)]
     faces = sum(len(m.faces) for m in meshes)
     if not meshes:
         raise OceanGymError(f'{where}: holds no triangles')
@@ -90,8 +92,13 @@ def _load(path: Path, config: PropConfig) -> list[trimesh.Trimesh]:
         raise OceanGymError(
             f'{where}: {faces} triangles are more than the {MAX_FACES} allowed; decimate it'
         )
-    if not all(np.isfinite(m.vertices).all() for m in meshes):
-        raise OceanGymError(f'{where}: has vertices that are not finite numbers')
+    for mesh in meshes:
+        for what, values in (
+            ('vertices', mesh.vertices),
+            ('texture coordinates', getattr(mesh.visual, 'uv', None)),
+        ):
+            if values is not None and not np.isfinite(values).all():
+                raise OceanGymError(f'{where}: has {what} that are not finite numbers')
     extent = np.ptp(np.concatenate([m.vertices for m in meshes]), axis=0) * config.scale
     if not 0.05 <= extent.max() <= 200.0:
         raise OceanGymError(
@@ -101,44 +108,41 @@ def _load(path: Path, config: PropConfig) -> list[trimesh.Trimesh]:
     return [m.copy() for m in meshes]
 
 
-def _part(config: PropConfig, index: int, mesh: trimesh.Trimesh) -> Part:
-    image = None if config.colour else _image(mesh)
-    uv = getattr(mesh.visual, 'uv', None)
-    if image is None or uv is None:
-        image = np.full((8, 8, 3), _colour(config, mesh), dtype=np.uint8)
-        uv = np.zeros((len(mesh.vertices), 2))
-    plain = trimesh.Trimesh(
-        mesh.vertices, mesh.faces, vertex_normals=mesh.vertex_normals, process=False
-    )
-    plain.visual = trimesh.visual.TextureVisuals(uv=np.asarray(uv))
-    return Part(name=f'part_{index + 1}', mesh=plain, texture=image, acoustic=config.material)
-
-
-def _image(mesh: trimesh.Trimesh) -> NDArray[np.uint8] | None:
-    """Return the albedo image of a mesh, at most `_TEXTURE_LIMIT` pixels a side."""
-    material = getattr(mesh.visual, 'material', None)
-    image = getattr(material, 'baseColorTexture', None) or getattr(material, 'image', None)
-    if image is None:
-        return None
-    picture = image.convert('RGB')
-    picture.thumbnail((_TEXTURE_LIMIT, _TEXTURE_LIMIT), Image.Resampling.LANCZOS)
-    return np.asarray(picture)
-
-
-def _colour(config: PropConfig, mesh: trimesh.Trimesh) -> tuple[int, int, int]:
+def _albedo(config: PropConfig, mesh: trimesh.Trimesh) -> Albedo:
     if config.colour is not None:
-        try:
-            red, green, blue = ImageColor.getrgb(config.colour)[:3]
-        except ValueError as error:
-            raise OceanGymError(
-                f'prop {config.name!r}: colour: {config.colour!r} is not a colour; '
-                'give a name such as orange, or #rrggbb'
-            ) from error
-        return red, green, blue
-    main = getattr(getattr(mesh.visual, 'material', None), 'main_color', None)
-    if main is None:
-        return 150, 150, 145
-    red, green, blue = (int(v) for v in np.asarray(main)[:3])
+        return painted(mesh, _colour(config))
+    try:
+        return albedo_of(mesh, linear=Path(config.mesh or '').suffix.lower() in _GLTF)
+    except MeshFileError as error:
+        raise OceanGymError(f'mesh of prop {config.name!r}: {config.mesh}: {error}') from error
+
+
+def _part(config: PropConfig, index: int, albedo: Albedo) -> Part:
+    mesh = albedo.mesh
+    plain = trimesh.Trimesh(
+        mesh.vertices, mesh.faces, vertex_normals=_finite_normals(mesh), process=False
+    )
+    plain.visual = trimesh.visual.TextureVisuals(uv=albedo.uv)
+    return Part(
+        name=f'part_{index + 1}', mesh=plain, texture=albedo.texture, acoustic=config.material
+    )
+
+
+def _finite_normals(mesh: trimesh.Trimesh) -> Array:
+    """Return the vertex normals (V, 3), upwards where a file gives none that are numbers."""
+    normals = np.array(mesh.vertex_normals, dtype=float)
+    normals[~np.isfinite(normals).all(axis=1)] = (0.0, 0.0, 1.0)
+    return normals
+
+
+def _colour(config: PropConfig) -> tuple[int, int, int]:
+    try:
+        red, green, blue = ImageColor.getrgb(config.colour or '')[:3]
+    except ValueError as error:
+        raise OceanGymError(
+            f'prop {config.name!r}: colour: {config.colour!r} is not a colour; '
+            'give a name such as orange, or #rrggbb'
+        ) from error
     return red, green, blue
 
 
