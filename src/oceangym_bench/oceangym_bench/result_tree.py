@@ -7,7 +7,7 @@ import re
 
 from oceangym_bench.results import EpisodeRow, System, Transfer
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record_reader import FileGroup, load_oceangym_tree
+from oceangym_core.result_tree import FileGroup, load_oceangym_tree
 from oceangym_core.scoring.compat import RELEASED_TARGETS, score_group
 from oceangym_core.scoring.rescoring import paper_score_of_group
 from oceangym_core.tasks import TaskRegistry, TaskSpec
@@ -26,19 +26,15 @@ def read_tree_rows(root: Path) -> list[EpisodeRow]:
     Directories called ``scale`` hold durations instead of starts, ``migration`` transferred memory.
 
     Raises:
-        OceanGymError: A task or a duration is none of OceanGym's, or a file is wrong.
+        OceanGymError: Nothing of the kind is there, or a duration is none of OceanGym's.
     """
     tree = load_oceangym_tree(root)
+    tree.print_notes()
     names = {alias: (task, water) for alias, task, water in TaskRegistry.load().benchmark()}
     registry = TaskRegistry.load()
     rows = []
     for model, tasks in tree.models.items():
         for task, points in sorted(tasks.items()):
-            if task not in names:
-                raise OceanGymError(
-                    f'{root / model / task}: unknown task {task!r}; '
-                    f'allowed: task1 .. task{max(RELEASED_TARGETS)}'
-                )
             spec, water = registry.get(names[task][0]), names[task][1]
             for point, groups in points.items():
                 where = f'{root}/{model}/{task}/{point}'
@@ -66,7 +62,7 @@ def _row(
         'paper': None,
         'compat': score_group(group, targets),
     }
-    reason = NO_TRUTH
+    reason = f'{NO_TRUTH}; {group.damage}' if group.damage else NO_TRUTH
     try:
         scores['paper'] = paper_score_of_group(group, targets, Path(where))
     except OceanGymError as error:

@@ -15,7 +15,7 @@ from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import MODEL_AGENTS
 from oceangym_core.paths import user_path
 from oceangym_core.record import RUN_FILE, SCORE_FILE
-from oceangym_core.record_reader import is_oceangym_tree
+from oceangym_core.result_tree import is_oceangym_tree
 from oceangym_core.scoring import rescore, SCORERS
 from oceangym_core.text_files import read_json, read_yaml
 

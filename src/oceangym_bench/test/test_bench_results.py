@@ -310,12 +310,6 @@ def test_a_tree_without_any_location_has_no_paper_score(tmp_path: Path) -> None:
     assert 'no location' in row.reason
 
 
-def test_an_unknown_task_in_a_tree_is_named(tmp_path: Path) -> None:
-    group(tmp_path / 'm' / 'task13' / 'point1', 1, [[0, 0, 0]], [])
-    with pytest.raises(OceanGymError, match="unknown task 'task13'"):
-        read_rows(tmp_path)
-
-
 def test_trees_and_runs_are_not_mixed(tmp_path: Path) -> None:
     group(tmp_path / 'tree' / 'm' / 'task2' / 'point1', 1, [[0, 0, 0]], [])
     rows = read_rows([tmp_path / 'tree', fly(tmp_path / 'run')])

@@ -1,9 +1,8 @@
-"""Reading recorded episodes and OceanGym's result trees, whole or cut short."""
+"""Reading recorded episodes, whole or cut short."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 import re
 from typing import TypeVar
@@ -12,7 +11,7 @@ from pydantic import ValidationError
 
 from oceangym_core.episode import Ending, Episode, RunInfo, Step
 from oceangym_core.errors import OceanGymError
-from oceangym_core.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
+from oceangym_core.memory_files import MemoryEntry, read_memory
 from oceangym_core.record_schema import EndLine, RunFile, StepLine
 from oceangym_core.text_files import MAX_JSON_BYTES, read_schema, read_text
 
@@ -117,84 +116,3 @@ def _newest(run_dir: Path, prefix: str, notes: list[str]) -> tuple[MemoryEntry, 
         notes.append(f'{prefix}*.json is missing')
         return ()
     return read_memory(paths[-1])
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileGroup:
-    """The memory files of one run in a result tree; None for a file that is not there."""
-
-    stamp: str
-    memory: tuple[MemoryEntry, ...] | None
-    important: tuple[MemoryEntry, ...] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OceanGymTree:
-    """OceanGym's results: model -> task directory -> point directory -> file groups."""
-
-    root: Path
-    models: dict[str, dict[str, dict[str, tuple[FileGroup, ...]]]]
-
-
-def is_oceangym_tree(path: Path) -> bool:
-    """Return whether a directory holds ``task*/point*`` directories at some depth."""
-    return next(_task_directories(path), None) is not None
-
-
-def _task_directories(path: Path) -> Iterator[Path]:
-    # The released layout is at most <root>/<setting>/<model>/task*; deeper is something else.
-    for pattern in ('task*', '*/task*', '*/*/task*', '*/*/*/task*'):
-        for directory in sorted(path.glob(pattern)):
-            if directory.is_dir() and any(p.is_dir() for p in directory.glob('point*')):
-                yield directory
-
-
-def load_oceangym_tree(path: Path) -> OceanGymTree:
-    """Read ``<model>/task*/point*/memory_*.json`` and ``important_memory_*.json``.
-
-    Args:
-        path: The tree's root or one model's directory.
-
-    Raises:
-        OceanGymError: There is no such tree, a point has no files, or a file is wrong.
-    """
-    models: dict[str, dict[str, dict[str, tuple[FileGroup, ...]]]] = {}
-    for directory in _task_directories(path):
-        model = directory.parent.relative_to(path).as_posix()
-        name = path.resolve().name if model == '.' else model
-        points = {
-            point.name: _file_groups(point)
-            for point in sorted(directory.glob('point*'))
-            if point.is_dir()
-        }
-        models.setdefault(name, {})[directory.name] = points
-    if not models:
-        raise OceanGymError(
-            f'{path} is neither a run directory (run.yaml, episode.jsonl) nor a result tree '
-            '(<model>/task*/point*/memory_*.json)'
-        )
-    return OceanGymTree(root=path, models=models)
-
-
-def _file_groups(point: Path) -> tuple[FileGroup, ...]:
-    memory = _by_stamp(point, 'memory_')
-    important = _by_stamp(point, 'important_memory_')
-    if not memory and not important:
-        raise OceanGymError(f'{point} holds no memory_<time>.json or important_memory_<time>.json')
-    return tuple(
-        FileGroup(
-            stamp=stamp,
-            memory=read_memory(memory[stamp]) if stamp in memory else None,
-            important=read_memory(important[stamp]) if stamp in important else None,
-        )
-        for stamp in sorted({*memory, *important})
-    )
-
-
-def _by_stamp(point: Path, prefix: str) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for path in sorted(point.glob(f'{prefix}*.json')):
-        match = TIMESTAMP_IN_NAME.search(path.name)
-        if match is not None:
-            files[match.group()] = path
-    return files

@@ -81,26 +81,72 @@ def test_verified_cannot_score_a_tree(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('name', 'text', 'part'),
+    ('text', 'part'),
     [
-        ('memory_2025-09-01_10-00-00.json', '', 'not valid JSON'),
-        ('memory_2025-09-01_10-00-00.json', '{}', 'JSON array'),
-        ('memory_2025-09-01_10-00-00.json', '[{"location": [NaN, 0, 0]}]', 'NaN'),
-        ('memory_2025-09-01_10-00-00.json', '[{"location": [1e999, 0, 0]}]', 'no place'),
-        ('memory_2025-09-01_10-00-00.json', '[{"location": [1, 2]}]', 'three numbers'),
-        ('memory_2025-09-01_10-00-00.json', '[{"location": "here"}]', 'three numbers'),
-        ('memory_latest.json', '[]', 'holds no memory_<time>.json'),
+        ('', 'not valid JSON'),
+        ('[{"location": [1, 2, 3]}, {"loc', 'not valid JSON'),
+        ('{}', 'JSON array'),
+        ('[{"location": [NaN, 0, 0]}]', 'NaN'),
+        ('[{"location": [1e999, 0, 0]}]', 'no place'),
+        ('[{"location": [1, 2]}]', 'three numbers'),
+        ('[{"location": "here"}]', 'three numbers'),
     ],
 )
-def test_a_bad_memory_file_is_refused(tmp_path: Path, name: str, text: str, part: str) -> None:
-    point = tmp_path / 'm' / 'task1' / 'point1'
-    point.mkdir(parents=True)
-    (point / name).write_text(text)
-    with pytest.raises(OceanGymError, match=part):
-        rescore(tmp_path)
+def test_a_damaged_memory_file_scores_nothing_and_is_named(
+    tree: Path, text: str, part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tree / 'gpt4omini' / 'task8' / 'point1' / 'memory_2025-09-01_10-00-00.json'
+    path.write_text(text)
+    # Of the other runs nothing changes: (0, 0), 0 and 71.43.
+    assert rescore(tree)['task8']['average'] == pytest.approx(71.4286 / 4, abs=1e-3)
+    said = capsys.readouterr().err
+    assert str(path) in said and part in said
 
 
-def test_an_unknown_task_directory_is_named(tmp_path: Path) -> None:
+def test_what_archives_and_file_managers_leave_behind_costs_no_score(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = rescore(tree)
+    capsys.readouterr()
+    model = tree / 'gpt4omini'
+    point = model / 'task8' / 'point1'
+    stray = '__MACOSX/gpt4omini/task8/point1/._memory_2025-09-01_10-00-00.json'
+    for name in (stray, 'gpt4omini/.DS_Store', 'gpt4omini/task8/point1/Thumbs.db'):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(b'\x00\x05\x16\x07')
+    (point / '._memory_2025-09-01_10-00-00.json').write_bytes(b'\x00\x05')
+    copy = point / 'memory_2025-09-01_10-00-00 (1).json'
+    copy.write_text('[]')
+    (point / 'memory_latest.json').write_text('[]')
+    (model / 'task8' / 'point4').mkdir()
+    (model / 'task8' / 'point1 - Copy').mkdir()
+    group(model / 'task8 old' / 'point1', 1, [[0, 0, 0]], [])
+    group(model / 'task13' / 'point1', 1, [[0, 0, 0]], [])
+    assert rescore(tree) == wanted
+    said = capsys.readouterr().err
+    for left in (
+        copy.name,
+        'memory_latest.json',
+        'point4',
+        'point1 - Copy',
+        'task8 old',
+        'task13',
+    ):
+        assert f'{left}: left out' in said
+    assert '__MACOSX' not in said and '._memory' not in said
+
+
+@pytest.mark.parametrize('above', ['a', 'a/b/c'])
+def test_a_tree_is_found_below_the_folders_of_an_archive(tree: Path, above: str) -> None:
+    deep = tree / 'unpacked' / above
+    deep.mkdir(parents=True)
+    (tree / 'gpt4omini').rename(deep / 'GPT4oMini')
+    task8 = deep / 'GPT4oMini' / 'task8'
+    task8.rename(task8.with_name('Task08'))
+    assert set(rescore(tree / 'unpacked')) == {'task8', 'task10'}
+
+
+def test_a_tree_of_unknown_tasks_only_says_which_are_known(tmp_path: Path) -> None:
     group(tmp_path / 'm' / 'task13' / 'point1', 1, [[0, 0, 0]], [])
     with pytest.raises(OceanGymError, match='allowed: task1'):
         rescore(tmp_path)

@@ -14,7 +14,7 @@ from oceangym_core.decisions import FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import MemoryEntry
-from oceangym_core.record_reader import FileGroup
+from oceangym_core.result_tree import FileGroup
 from oceangym_core.scoring import compat
 from oceangym_core.scoring.paper import score_paper, weigh
 from oceangym_core.scoring.results import closest_distances, distance_score

@@ -15,7 +15,7 @@ import statistics
 from oceangym_core.episode import Episode
 from oceangym_core.errors import OceanGymError
 from oceangym_core.memory_files import MemoryEntry
-from oceangym_core.record_reader import FileGroup
+from oceangym_core.result_tree import FileGroup
 from oceangym_core.scoring.results import distance_score, ScoreResult
 from oceangym_core.tasks import Vector
 

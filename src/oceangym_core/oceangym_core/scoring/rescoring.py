@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 import json
 from pathlib import Path
-import re
 import sys
 from typing import Any
 
@@ -15,12 +14,8 @@ from rich.table import Table
 from oceangym_core.command_parser import CommandParser
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.paths import user_path
-from oceangym_core.record_reader import (
-    FileGroup,
-    is_oceangym_tree,
-    load_episode,
-    load_oceangym_tree,
-)
+from oceangym_core.record_reader import load_episode
+from oceangym_core.result_tree import FileGroup, is_oceangym_tree, load_oceangym_tree
 from oceangym_core.scoring.compat import (
     PointScore,
     RELEASED_TARGETS,
@@ -93,32 +88,21 @@ def _rescore_tree(root: Path, scorer: str) -> dict[str, Any]:
             f'them. Use --scorer {" or --scorer ".join(TREE_SCORERS)}.'
         )
     tree = load_oceangym_tree(root)
+    tree.print_notes()
     models = {
         model: {
             task: _task_numbers(_score_tree_task(root / task, points, scorer))
-            for task, points in sorted(
-                tasks.items(), key=lambda item: _task_number(root / item[0])
-            )
+            for task, points in sorted(tasks.items(), key=lambda item: int(item[0][4:]))
         }
         for model, tasks in tree.models.items()
     }
     return next(iter(models.values())) if len(models) == 1 else models
 
 
-def _task_number(directory: Path) -> int:
-    match = re.fullmatch(r'task(\d{1,3})', directory.name)
-    if match is None or int(match.group(1)) not in RELEASED_TARGETS:
-        raise OceanGymError(
-            f'{directory}: unknown task {directory.name!r}; '
-            f'allowed: task1 .. task{max(RELEASED_TARGETS)}'
-        )
-    return int(match.group(1))
-
-
 def _score_tree_task(
     directory: Path, points: dict[str, tuple[FileGroup, ...]], scorer: str
 ) -> TaskScore:
-    targets = RELEASED_TARGETS[_task_number(directory)]
+    targets = RELEASED_TARGETS[int(directory.name[4:])]
     if scorer == 'compat':
         return score_task(points, targets)
     by_point: dict[str, PointScore] = {
