@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+import shutil
 import subprocess
 import sysconfig
 
 from oceangym_setup import cmake_prefix, environment, venv
 from oceangym_setup.errors import SetupError
-from oceangym_setup.progress import run_logged, step
+from oceangym_setup.progress import run_logged, say, step
 from oceangym_setup.workspace import digest, PACKAGES, Workspace
 
 _INTERFACES = ('msg/*.msg', 'srv/*.srv', 'action/*.action')
@@ -105,14 +106,12 @@ def has_package(env: Mapping[str, str], name: str) -> bool:
     return any(Path(prefix, 'share', name, 'package.xml').is_file() for prefix in prefixes)
 
 
-def _write_tf2_msgs(workspace: Workspace) -> Path:
-    directory = workspace.generated / 'tf2_msgs'
+def _write_tf2_msgs(directory: Path) -> None:
     for name, text in _TF2_MSGS.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.is_file() or path.read_text(encoding='utf-8') != text:
             path.write_text(text, encoding='utf-8')
-    return directory
 
 
 def _directories(workspace: Workspace, env: Mapping[str, str]) -> dict[str, Path]:
@@ -123,9 +122,10 @@ def _directories(workspace: Workspace, env: Mapping[str, str]) -> dict[str, Path
             f'the checkout is incomplete: no package.xml in src/{absent[0]}',
             'restore it: git checkout -- src',
         )
-    generated = (workspace.generated / 'tf2_msgs').is_dir()
-    if generated or not has_package(env, 'tf2_msgs'):
-        found = {'tf2_msgs': _write_tf2_msgs(workspace), **found}
+    generated = workspace.generated / 'tf2_msgs'
+    if generated.is_dir() or not has_package(env, 'tf2_msgs'):
+        _write_tf2_msgs(generated)
+        found = {'tf2_msgs': generated, **found}
     return found
 
 
@@ -138,15 +138,46 @@ def _build_environment(workspace: Workspace) -> dict[str, str]:
     return env
 
 
+def _stale(workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the key of each package that is not built from its present sources."""
+    with_tests = 'ON' if has_package(env, TEST_PACKAGE) else 'OFF'
+    base = digest([venv.install_key(workspace), with_tests])
+    keys = {
+        name: package_key(path, base, workspace.root)
+        for name, path in _directories(workspace, env).items()
+    }
+    return {n: key for n, key in keys.items() if not workspace.is_done(f'build-{n}', key)}
+
+
+def is_current(workspace: Workspace) -> bool:
+    """Tell whether nothing is left to build; writes nothing."""
+    return workspace.is_done('cmake_prefix', venv.install_key(workspace)) and not _stale(
+        workspace, _build_environment(workspace)
+    )
+
+
+def drop_moved(workspace: Workspace) -> None:
+    """Remove what was built where the checkout lay before: CMake refuses to go on from there."""
+    caches = workspace.build.glob('*/CMakeCache.txt')
+    here = f'CMAKE_CACHEFILE_DIR:INTERNAL={workspace.build}/'
+    if all(here in path.read_text(encoding='utf-8', errors='replace') for path in caches):
+        return
+    say('the checkout has been moved or copied: building its packages anew')
+    for folder in (workspace.build, workspace.install):
+        shutil.rmtree(folder, ignore_errors=True)
+    for stamp in workspace.stamps.glob('build-*'):
+        stamp.unlink()
+
+
 def ensure(workspace: Workspace) -> None:
     """Build the packages that are not built from their present sources."""
     patch_wheels(workspace)
+    drop_moved(workspace)
     env = _build_environment(workspace)
     with_tests = 'ON' if has_package(env, TEST_PACKAGE) else 'OFF'
-    base = digest([venv.install_key(workspace), with_tests])
     directories = _directories(workspace, env)
-    keys = {name: package_key(path, base, workspace.root) for name, path in directories.items()}
-    stale = [name for name, key in keys.items() if not workspace.is_done(f'build-{name}', key)]
+    keys = _stale(workspace, env)
+    stale = list(keys)
     if not stale:
         return
     for name in stale:

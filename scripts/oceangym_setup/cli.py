@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import difflib
 import os
 from pathlib import Path
+import shlex
 import sys
 
 from oceangym_setup import doctor, environment, install, preflight, test_extras, testing
@@ -28,6 +29,12 @@ _USAGE = """usage: scripts/oceangym VERB [ARGUMENTS]
 ROS 2 is the sourced installation where ROS_DISTRO is set, else it is installed as Python wheels
 into .oceangym/. OCEANGYM_PYTHON names the Python to use (3.10 to 3.13).
 """
+
+
+# As ``python -m``, but without the current directory, whose files may have the names of modules.
+_RUN_MODULE = """import runpy, sys
+sys.path[:] = [path for path in sys.path if path]
+runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"""
 
 
 def workspace_here(env: Mapping[str, str]) -> Workspace:
@@ -58,7 +65,7 @@ def _dispatch(verb: str) -> Callable[[Workspace, list[str]], int]:
         install.ensure(workspace)
         if verb == 'run':
             preflight.check_shared_memory()
-        command = [str(workspace.python), '-m', 'oceangym', verb, *arguments]
+        command = [str(workspace.python), '-c', _RUN_MODULE, 'oceangym', verb, *arguments]
         return _replace_process(workspace, command)
 
     return run
@@ -71,7 +78,7 @@ def _setup(workspace: Workspace, arguments: list[str]) -> int:
     if '--clean' in arguments:
         install.clean(workspace)
     install.ensure(workspace, extras='--extras' in arguments)
-    print(f'ready; in a shell of your own: . {workspace.env_script}')
+    print(f'ready; in a shell of your own: . {shlex.quote(str(workspace.env_script))}')
     return 0
 
 

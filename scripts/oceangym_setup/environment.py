@@ -36,13 +36,21 @@ def compiled_code_digest(workspace: Workspace) -> str:
     return digest([text for text in texts if 'njit(' in text])[:12]
 
 
+def _cache(workspace: Workspace, base: Mapping[str, str]) -> Path:
+    """Return the checkout's cache, or the user's where the checkout cannot be written."""
+    if os.access(workspace.state, os.W_OK) or not workspace.state.is_dir():
+        return workspace.state / 'cache'
+    home = base.get('XDG_CACHE_HOME') or Path('~/.cache').expanduser()
+    return Path(home) / 'oceangym'
+
+
 def _shared_settings(workspace: Workspace, base: Mapping[str, str]) -> dict[str, str]:
     settings = {
         'OCEANGYM_ROOT': str(workspace.root),
         'FASTRTPS_DEFAULT_PROFILES_FILE': str(workspace.root / 'config' / 'fastdds.xml'),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
         'NUMBA_CACHE_DIR': str(
-            workspace.state / 'cache' / 'numba' / compiled_code_digest(workspace)
+            _cache(workspace, base) / 'numba' / compiled_code_digest(workspace)
         ),
     }
     # What lies in our own state came from us, through a shell of ours, and may be out of date.

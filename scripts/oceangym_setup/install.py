@@ -12,27 +12,48 @@ from oceangym_setup.progress import say, step
 from oceangym_setup.workspace import digest, SetupLock, Workspace
 
 
-def _ensure_llvm(workspace: Workspace) -> None:
-    recorded = llvm.recorded_library(workspace)
+def _llvm_key(workspace: Workspace) -> str:
     chosen = os.environ.get('DRJIT_LIBLLVM_PATH', '')
-    if chosen == str(recorded):
+    if chosen == str(llvm.recorded_library(workspace)):
         chosen = ''  # our own finding, seen from inside our own shell
-    key = digest([venv.install_key(workspace), chosen])
-    if workspace.is_done('llvm', key) and recorded is not None:
+    return digest([venv.install_key(workspace), chosen])
+
+
+def _has_llvm(workspace: Workspace) -> bool:
+    recorded = llvm.recorded_library(workspace)
+    return workspace.is_done('llvm', _llvm_key(workspace)) and recorded is not None
+
+
+def _ensure_llvm(workspace: Workspace) -> None:
+    if _has_llvm(workspace):
         return
+    key = _llvm_key(workspace)
     with step('LLVM library for the ray tracer') as shown:
         library = llvm.ensure(workspace, shown, environment.environment(workspace))
         workspace.mark_done('llvm', key)
         shown.name = f'LLVM library for the ray tracer ({library.name})'
 
 
+def is_current(workspace: Workspace) -> bool:
+    """Tell whether everything is in place; writes nothing, so that a read-only checkout will do."""
+    return (
+        venv.is_current(workspace)
+        and _has_llvm(workspace)
+        and workspace.env_script.is_file()
+        and build.is_current(workspace)
+    )
+
+
 def ensure(workspace: Workspace, *, extras: bool = False) -> None:
-    """Do what is left to do of the set-up.
+    """Do what is left to do of the set-up; touch nothing where nothing is left.
 
     Args:
         workspace: the checkout.
         extras: whether the packages of optional parts are wanted too.
     """
+    preflight.check_place(workspace)
+    if not extras and is_current(workspace):
+        return
     preflight.check_before_setup(workspace, os.environ)
     started = time.monotonic()
     with SetupLock(workspace):

@@ -17,6 +17,7 @@ FREE_DISK_GB = 3.0
 """Free space a first set-up needs: it installs about 1.9 GB, and pip unpacks beside it."""
 SHARED_MEMORY_MB = 256
 """Room for one 32 MiB Fast DDS segment for each process of an episode."""
+_STRANGE = '$`"\'\\;:*?[]{}<>|&!#%\n\t'
 SUPPORTED_DISTROS = ('jazzy', 'kilted')
 
 
@@ -146,19 +147,42 @@ def check_shared_memory(directory: str = '/dev/shm') -> None:
         )
 
 
+def check_place(workspace: Workspace) -> None:
+    """Refuse a checkout whose path the build tools cannot work with.
+
+    Raises:
+        SetupError: the path has letters beyond ASCII, or signs with a meaning of their own in search
+            paths, shells and CMake.
+    """
+    strange = sorted({c for c in str(workspace.root) if not c.isascii() or c in _STRANGE})
+    if strange:
+        raise SetupError(
+            f'the path of this checkout, {str(workspace.root)!r}, has {" ".join(map(repr, strange))}',
+            'the ROS message generators and CMake fail there: move the checkout to a path of plain '
+            'letters, digits, spaces, dots, hyphens and underscores',
+        )
+
+
 def check_writable(workspace: Workspace) -> None:
     """Check that set-up can write into the checkout.
 
     Raises:
         SetupError: it cannot.
     """
+    problem = 'Permission denied'
     try:
         workspace.state.mkdir(parents=True, exist_ok=True)
+        folders = [workspace.state.parent, *(p for p in workspace.state.iterdir() if p.is_dir())]
+        if all(os.access(folder, os.W_OK) for folder in (workspace.state, *folders)):
+            return
     except OSError as error:
-        raise SetupError(
-            f'cannot write to {workspace.state}: {error.strerror}',
-            'clone the repository into a directory of your own',
-        ) from error
+        problem = error.strerror or str(error)
+    raise SetupError(
+        f'cannot write to {workspace.state}: {problem}',
+        'what is there was set up from other sources or by another user, and something is left to '
+        'do: run scripts/oceangym setup as its owner, or clone the repository into a directory of '
+        'your own',
+    )
 
 
 def check_before_setup(workspace: Workspace, env: Mapping[str, str]) -> None:

@@ -115,6 +115,12 @@ def _count(lock: str) -> int:
     return sum(1 for line in lock.splitlines() if '==' in line)
 
 
+def is_current(workspace: Workspace) -> bool:
+    """Tell whether nothing is left to install."""
+    made = workspace.is_done('venv', venv_key(workspace)) and workspace.python.exists()
+    return made and workspace.is_done('requirements', install_key(workspace))
+
+
 def ensure_extras(workspace: Workspace) -> None:
     """Install what optional parts need, on top of the rest."""
     lock = workspace.extras_file.read_text(encoding='utf-8')

@@ -32,6 +32,10 @@ STOP_GRACE_S = 20.0
 ASK_AGAIN_S = 2.0
 POLL_S = 0.1
 _MESSAGE_LINES = 5
+# As ``python -m``, but without the current directory, whose files may have the names of modules.
+_RUN_MODULE = """import runpy, sys
+sys.path[:] = [path for path in sys.path if path]
+runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -94,7 +98,7 @@ def closing_words(directory: Path) -> str:
 def command_line(spec: ProcessSpec, parameters: Path) -> list[str]:
     """Return the words that start a process."""
     if spec.package.startswith('oceangym'):
-        return [sys.executable, '-m', spec.module, *ros_arguments(spec, parameters)]
+        return [sys.executable, '-c', _RUN_MODULE, spec.module, *ros_arguments(spec, parameters)]
     return [spec.executable, *ros_arguments(spec, parameters)]
 
 

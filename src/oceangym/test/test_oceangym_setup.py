@@ -12,7 +12,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from oceangym_setup import build, cmake_prefix, doctor, environment, llvm, preflight, testing, venv
+from oceangym_setup import (
+    build,
+    cmake_prefix,
+    doctor,
+    environment,
+    install,
+    llvm,
+    preflight,
+    testing,
+    venv,
+)
 from oceangym_setup.cli import main, VERBS, workspace_here
 from oceangym_setup.errors import SetupError
 from oceangym_setup.progress import run_logged, Step, telling_lines
@@ -53,6 +63,39 @@ def test_misspelt_verb_is_refused_with_the_right_one():
     assert 'Traceback' not in result.stderr
 
 
+def test_the_launcher_works_through_links_and_from_a_folder_full_of_module_names(tmp_path):
+    for name in ('json', 'signal', 'venv', 'runpy', 'yaml', 'numpy', 'oceangym', 'typing'):
+        (tmp_path / f'{name}.py').write_text('raise SystemExit("taken from the current folder")')
+    (tmp_path / 'sub').mkdir()
+    (tmp_path / 'link').symlink_to(SCRIPT)
+    (tmp_path / 'sub' / 'again').symlink_to('../link')
+    for command in (['./link'], ['sub/again'], ['sh', str(SCRIPT)]):
+        result = subprocess.run(
+            [*command, 'list', 'tasks'], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert result.returncode == 0, result.stderr
+        assert 'inspect_pipe' in result.stdout
+
+
+def test_a_copy_or_a_sourced_launcher_says_where_the_right_one_is(tmp_path):
+    copy = tmp_path / 'oceangym'
+    copy.write_bytes(SCRIPT.read_bytes())
+    for command in (['sh', str(copy), 'list'], ['bash', '-c', f'. {copy}; echo alive']):
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert 'is not in a checkout' in result.stderr
+    assert 'alive' in result.stdout
+
+
+def test_a_reader_that_stops_reading_gets_no_traceback():
+    result = subprocess.run(
+        ['bash', '-c', f'set -o pipefail; "{SCRIPT}" help | true'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.stderr == ''
+
+
 def test_no_verb_shows_usage_and_fails():
     result = entry()
     assert result.returncode == 1
@@ -82,7 +125,7 @@ def test_without_a_usable_python_the_remedy_is_named(tmp_path):
     for tool in ('dirname', 'cat'):
         (programs / tool).symlink_to(f'/usr/bin/{tool}')
     script = tmp_path / 'scripts' / 'oceangym'
-    script.parent.mkdir()
+    (script.parent / 'oceangym_setup').mkdir(parents=True)
     script.write_bytes(SCRIPT.read_bytes())
     result = subprocess.run(
         ['/bin/sh', str(script), 'list'],
@@ -125,6 +168,52 @@ def test_missing_compiler_is_named_with_its_package(tmp_path):
         preflight.check_compiler({'PATH': str(tmp_path)})
     assert 'no C and C++ compiler' in caught.value.problem
     assert 'build-essential' in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ('name', 'sign'),
+    [('caf\xe9', "'\xe9'"), ('a:b', "':'"), ('a$b', "'$'"), ('\u6d77', "'\u6d77'")],
+)
+def test_a_checkout_that_the_build_cannot_work_in_is_refused_at_once(name, sign, tmp_path):
+    with pytest.raises(SetupError) as caught:
+        install.ensure(Workspace(root=tmp_path / name, native=False))
+    assert sign in caught.value.problem and 'move the checkout' in caught.value.remedy
+    preflight.check_place(Workspace(root=tmp_path / 'my check (out)+a=b,@~1', native=False))
+
+
+def test_a_checkout_that_is_set_up_is_used_without_writing_into_it(monkeypatch):
+    # Whoever owns it: nothing is opened for writing where nothing is left to do.
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError('wrote into the checkout')
+
+    for owner, name in ((install, 'SetupLock'), (environment, 'write_script'), (venv, 'ensure')):
+        monkeypatch.setattr(owner, name, refuse)
+    install.ensure(Workspace(root=ROOT, native='ROS_DISTRO' in os.environ))
+    monkeypatch.setattr(environment.os, 'access', lambda *_: False)
+    env = environment.environment(Workspace(root=ROOT, native=False), {'HOME': '/home/me'})
+    assert not env['NUMBA_CACHE_DIR'].startswith(str(ROOT))
+
+
+def test_what_is_left_to_do_in_a_checkout_of_another_user_is_said(workspace, monkeypatch):
+    workspace.state.mkdir(parents=True)
+    monkeypatch.setattr(preflight.os, 'access', lambda *_: False)
+    with pytest.raises(SetupError, match='cannot write') as caught:
+        install.ensure(workspace)
+    assert 'as its owner' in caught.value.remedy
+
+
+def test_a_checkout_that_was_moved_is_built_anew(workspace):
+    cache = workspace.build / 'demo' / 'CMakeCache.txt'
+    cache.parent.mkdir(parents=True)
+    workspace.install.mkdir(parents=True)
+    workspace.mark_done('build-demo', 'a')
+    cache.write_text(f'CMAKE_CACHEFILE_DIR:INTERNAL={workspace.build}/demo\n')
+    build.drop_moved(workspace)
+    assert cache.is_file() and workspace.is_done('build-demo', 'a')
+    cache.write_text('CMAKE_CACHEFILE_DIR:INTERNAL=/home/me/before/build/demo\n')
+    build.drop_moved(workspace)
+    assert not workspace.build.exists() and not workspace.is_done('build-demo', 'a')
+    assert not workspace.install.exists()
 
 
 def test_too_little_disk_says_how_much(monkeypatch, tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from pathlib import Path
+import re
 import reprlib
 from typing import Any, TypeVar
 
@@ -59,6 +60,14 @@ class _Loader(_SafeLoader):  # type: ignore[misc]
             seen.add((key.tag, key.value))
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
+
+
+# YAML 1.2 reads 6e1 and 1.5e3 as numbers; PyYAML, which keeps to 1.1, wants 6.0e+1.
+_Loader.add_implicit_resolver(
+    'tag:yaml.org,2002:float',
+    re.compile(r'[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z'),
+    list('-+.0123456789'),
+)
 
 
 def read_text(path: Path, limit: int) -> str:

@@ -123,6 +123,13 @@ def test_no_label_of_one_task_counts_in_another_or_names_other_props() -> None:
         assert not task.labels & set(map(normalised_label, others)), task.id
 
 
+def test_numbers_of_yaml_1_2_are_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / 'mine.yaml')
+    path.write_text(path.read_text() + 't_max: 6e2\nt_interval: 1.5E+1\n')
+    task = load_task(path)
+    assert (task.t_max, task.t_interval) == (600.0, 15.0)
+
+
 def test_a_user_s_task_by_path_and_by_directory(tmp_path: Path) -> None:
     path = write(tmp_path / 'mine.yaml')
     assert parse_ros_arguments([f'task:={path}']).task == str(path)
