@@ -65,7 +65,12 @@ def albedo_of(mesh: trimesh.Trimesh, *, linear: bool) -> Albedo:
     picture = getattr(material, 'baseColorTexture', None) or getattr(material, 'image', None)
     colours = _corner_colours(mesh, linear=linear)
     uv = getattr(visual, 'uv', None)
-    if picture is not None and uv is not None:
+    if picture is not None and not getattr(material, 'name', None) and factor is None:
+        # trimesh's own filling where an OBJ file has coordinates and no material.
+        picture = None if picture.size == (2, 2) else picture
+    if picture is not None:
+        if uv is None:
+            raise MeshFileError('has a textured part without texture coordinates')
         if colours is not None and colours.min() < 0.98:
             raise MeshFileError('has a texture and colours of vertices on one part; bake them')
         return Albedo(mesh=mesh, texture=_textured(picture, factor), uv=np.asarray(uv, float))
@@ -142,7 +147,7 @@ def _baked(mesh: trimesh.Trimesh, colours: Array) -> Albedo:
     else:
         first, second, third = (colours[:, i, None, None] for i in range(3))
         squares = first + along[..., None] * (second - first) + up[..., None] * (third - first)
-    texture = np.zeros((side, block, side, block, 3))
+    texture = np.broadcast_to(colours.mean(axis=(0, 1)), (side, block, side, block, 3)).copy()
     texture[place[:, 1], :, place[:, 0]] = np.clip(squares, 0.0, 1.0)
     size = side * block
     inset = 0.5 if block > 1 else 0.0

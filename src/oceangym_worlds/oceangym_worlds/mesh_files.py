@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping
 import io
 import json
+import logging
 from pathlib import Path
 import re
 import struct
@@ -36,6 +37,8 @@ _ACCEPTED_EXTENSIONS = frozenset(
 # Options of map_Kd with the number of values they may take; those that move the picture are refused.
 _MAP_OPTIONS = {'blendu': 1, 'blendv': 1, 'boost': 1, 'mm': 2, 'clamp': 1, 'bm': 1, 'cc': 1}
 _MAP_OPTIONS |= {'texres': 1, 'imfchan': 1, 'type': 1, 'colorspace': 1}
+_NUMBER = r'[-+]?[\d.]+(?:[eE][-+]?\d+)?'
+_COLOURED_VERTEX = rf'^v(?:[ \t]+{_NUMBER}){{3}}' + rf'[ \t]+({_NUMBER})' * 3
 _PLACING = {'s': 1.0, 'o': 0.0, 't': 0.0}
 
 
@@ -127,10 +130,20 @@ def read_mesh_file(path: Path, *, textured: bool) -> list[trimesh.Trimesh]:
     suffix = path.suffix.lower()
     if suffix in ('.glb', '.gltf'):
         _GltfCheck(path, resolver, textured=textured).run()
-    elif suffix == '.obj' and textured:
-        _check_obj(_text(path.read_bytes()), resolver)
-    with path.open('rb') as stream:
-        loaded: Any = trimesh.load(stream, file_type=suffix[1:], resolver=resolver, process=False)
+    data = path.read_bytes()
+    if suffix == '.obj':
+        # trimesh finds a library's name in comments, too.
+        text = re.sub(r'^[ \t]*#.*$', '', _text(data), flags=re.MULTILINE)
+        data = text.encode()
+        if textured:
+            _check_obj(text, resolver)
+    elif suffix == '.ply' and textured:
+        _check_ply(data)
+    # It logs, with a traceback, what `faults` says.
+    logging.getLogger('trimesh').setLevel(logging.CRITICAL)
+    loaded: Any = trimesh.load(
+        io.BytesIO(data), file_type=suffix[1:], resolver=resolver, process=False
+    )
     if resolver.faults and textured:
         raise resolver.faults[0]
     parts = loaded.dump() if isinstance(loaded, trimesh.Scene) else [loaded]
@@ -172,7 +185,8 @@ def _check_obj(text: str, resolver: FolderResolver) -> None:
     libraries = list(dict.fromkeys(found))
     if len(libraries) > 1:
         raise MeshFileError('names several material libraries (mtllib); join them into one')
-    defined: set[str] = set()
+    # As exporters write faces without a material.
+    defined = {'None', '(null)', 'default'}
     for name in libraries:
         path = resolver.find(name)
         if path is None:
@@ -180,9 +194,23 @@ def _check_obj(text: str, resolver: FolderResolver) -> None:
         found = re.findall(r'^[ \t]*newmtl[ \t]+(.+?)\s*$', _text(path.read_bytes()), re.MULTILINE)
         defined |= {' '.join(material.split()) for material in found}
     for name in re.findall(r'^[ \t]*usemtl[ \t]+(.+?)\s*$', text, re.MULTILINE):
-        if libraries and ' '.join(name.split()) not in defined:
+        if ' '.join(name.split()) not in defined:
+            where = f'{libraries[0][:100]} does not define' if libraries else 'no mtllib defines'
             raise MeshFileError(
-                f'uses the material {name[:100]!r}, which {libraries[0][:100]} does not define'
+                f'uses the material {name[:100]!r}, which {where}; put that right, or give colour:'
+            )
+    coloured = re.findall(_COLOURED_VERTEX, text, re.MULTILINE)
+    if any(float(value) > 1.0 for values in coloured for value in values):
+        raise MeshFileError('has colours of vertices above 1; OBJ colours run from 0 to 1')
+
+
+def _check_ply(data: bytes) -> None:
+    """Refuse colours of a PLY file whose names are not read."""
+    header = data[: data.find(b'end_header')].decode('latin-1')
+    for name in re.findall(r'^property[ \t]+\w+[ \t]+(\S+)', header, re.MULTILINE):
+        if name.lower() != 'red' and re.search(r'red$|^r$', name.lower()):
+            raise MeshFileError(
+                f'names its colours {name[:40]}, ...; call them red, green and blue'
             )
 
 
@@ -192,7 +220,7 @@ def _map_file(text: str, library: str) -> str:
     while words.startswith('-'):
         option, _, words = words[1:].partition(' ')
         option = option.lower()
-        numbers = re.match(r'\s*((?:[-+]?[\d.]+(?:[eE][-+]?\d+)?\s+){1,3})', words)
+        numbers = re.match(rf'\s*((?:{_NUMBER}\s+){{1,3}})', words)
         if option in _PLACING and numbers:
             if any(float(n) != _PLACING[option] for n in numbers[1].split()):
                 raise MeshFileError(

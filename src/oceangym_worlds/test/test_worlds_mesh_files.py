@@ -222,6 +222,36 @@ def test_what_a_material_library_asks_for_in_vain_is_named(
     assert built(path, colour='red').attributes.colour == 'red'
 
 
+@pytest.mark.parametrize(
+    ('file', 'text', 'words'),
+    [
+        ('thing.obj', f'{SQUARE}usemtl planks\n{FACES}', 'no mtllib defines'),
+        ('thing.obj', 'v 0 0 0 200 9 9\nv 1 0 0 200 9 9\nv 0 0 1 9 9 9\nf 1 2 3\n', 'from 0 to 1'),
+        (
+            'thing.ply',
+            'ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\n'
+            'property float z\nproperty uchar diffuse_red\nelement face 1\n'
+            'property list uchar int vertex_indices\nend_header\n'
+            '0 0 0 9\n1 0 0 9\n0 0 1 9\n3 0 1 2\n',
+            'diffuse_red',
+        ),
+    ],
+)
+def test_colours_that_would_be_lost_are_refused(
+    file: str, text: str, words: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(text)
+    with pytest.raises(OceanGymError) as caught:
+        built(tmp_path / file)
+    assert words in str(caught.value)
+
+
+def test_a_file_without_colours_is_grey_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / 'thing.obj'
+    path.write_text(f'# mtllib none.mtl\n{SQUARE}{FACES}')
+    assert built(path).attributes.colour == 'grey'
+
+
 def test_a_missing_material_library_is_named(tmp_path: Path) -> None:
     path = obj(tmp_path, '')
     (tmp_path / 'thing.mtl').unlink()
