@@ -19,6 +19,8 @@ TEXTURE_LIMIT = 1024
 # Most texels a side that one triangle takes of a texture made of vertex colours.
 _LARGEST_BLOCK = 64
 _GREY = (150, 150, 145)
+# The picture that trimesh gives an OBJ file with texture coordinates and no material.
+_FILLING = [(4, (100, 100, 100, 255))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +67,8 @@ def albedo_of(mesh: trimesh.Trimesh, *, linear: bool) -> Albedo:
     picture = getattr(material, 'baseColorTexture', None) or getattr(material, 'image', None)
     colours = _corner_colours(mesh, linear=linear)
     uv = getattr(visual, 'uv', None)
-    if picture is not None and not getattr(material, 'name', None) and factor is None:
-        # trimesh's own filling where an OBJ file has coordinates and no material.
-        picture = None if picture.size == (2, 2) else picture
+    if picture is not None and picture.size == (2, 2) and picture.getcolors() == _FILLING:
+        picture = None
     if picture is not None:
         if uv is None:
             raise MeshFileError('has a textured part without texture coordinates')
