@@ -80,6 +80,8 @@ class ChatReply:
 
     Attributes:
         text: The visible reply; empty for a refusal without text.
+        problem: Why it must not be acted on, as the model is told it: the endpoint marks it as cut,
+            filtered or refused, or it is empty or calls a tool. Empty for a whole reply.
         model: The model id that the endpoint says answered.
         finish_reason: As the endpoint gives it, e.g. ``stop`` or ``length``.
         parameters: Sampling parameters that were sent.
@@ -93,6 +95,7 @@ class ChatReply:
 
     text: str
     model: str
+    problem: str = ''
     finish_reason: str = ''
     parameters: Mapping[str, Any] = field(default_factory=dict)
     tokens_in: int = 0

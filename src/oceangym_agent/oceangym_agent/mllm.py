@@ -7,6 +7,7 @@ from dataclasses import replace
 import math
 from pathlib import Path
 import time
+from typing import TypeVar
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.chat import ChatReply, ChatRequest, ModelUnavailable, NoReply
@@ -29,6 +30,19 @@ from oceangym_core.decisions import Decision
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.options import RunOptions
+
+HeardT = TypeVar('HeardT')
+
+
+def _whole_text(reply: ChatReply) -> str:
+    """Return a reply's text.
+
+    Raises:
+        ReplyError: The endpoint marks it as not whole, or it is none.
+    """
+    if reply.problem:
+        raise ReplyError(f'Your reply was not carried out. {reply.problem}')
+    return reply.text
 
 
 class MllmAgent:
@@ -107,7 +121,29 @@ class MllmAgent:
         self, view: StepView, trace: DecisionTrace, deadline: float
     ) -> ParsedReply | None:
         """Ask until a reply gives one command; None if none of the allowed number does."""
-        request, purpose = self._first_request(view, trace, deadline)
+        if self._parts.settings.loop is Loop.SINGLE:
+            request, purpose = self._prompts.single(view), Purpose.SINGLE
+        else:
+            # With two calls a decision the first one looks.
+            look = self._prompts.perceive(view)
+            seen = self._heard(look, Purpose.PERCEIVE, trace, deadline, _whole_text)
+            if seen is None:
+                return None
+            request, purpose = self._prompts.act(view, seen), Purpose.ACT
+        return self._heard(request, purpose, trace, deadline, self._parsed)
+
+    def _parsed(self, reply: ChatReply) -> ParsedReply:
+        return parse_reply(_whole_text(reply), style=self._parts.settings.style)
+
+    def _heard(
+        self,
+        request: ChatRequest,
+        purpose: Purpose,
+        trace: DecisionTrace,
+        deadline: float,
+        read: Callable[[ChatReply], HeardT],
+    ) -> HeardT | None:
+        """Ask until `read` understands a reply; None if it does none of the allowed number."""
         for _ in range(1 + self._options.max_reasks):
             try:
                 reply = self._ask(request, purpose, trace, deadline)
@@ -117,21 +153,12 @@ class MllmAgent:
                 # It answered a moment ago: hold now, and ask about the next observation.
                 return None
             try:
-                return parse_reply(reply.text, style=self._parts.settings.style)
+                return read(reply)
             except ReplyError as error:
                 trace.calls[-1].error = str(error)
                 request = self._prompts.reask(request, reply.text, str(error))
                 purpose = Purpose.REASK
         return None
-
-    def _first_request(
-        self, view: StepView, trace: DecisionTrace, deadline: float
-    ) -> tuple[ChatRequest, Purpose]:
-        """Return the request for a command; with two calls a decision the first one looks."""
-        if self._parts.settings.loop is Loop.SINGLE:
-            return self._prompts.single(view), Purpose.SINGLE
-        seen = self._ask(self._prompts.perceive(view), Purpose.PERCEIVE, trace, deadline)
-        return self._prompts.act(view, seen.text), Purpose.ACT
 
     def _ask(
         self, request: ChatRequest, purpose: Purpose, trace: DecisionTrace, deadline: float
@@ -209,6 +236,7 @@ class MllmAgent:
             tokens_out=sum(answer.tokens_out for answer in paid),
             cost=sum(answer.cost for answer in paid),
             latency_s=trace.latency_s,
+            notes=tuple(dict.fromkeys(note for reply in replies for note in reply.notes)),
         )
 
     def _remember(self, observation: Observation, turn: Turn, parsed: ParsedReply | None) -> None:

@@ -184,6 +184,7 @@ def reply_entry(reply: ChatReply) -> dict[str, Any]:
     return {
         'text': reply.text,
         'model': reply.model,
+        'problem': reply.problem,
         'finish_reason': reply.finish_reason,
         # Whatever a preset's extra_body holds, JSON can hold.
         'parameters': json.loads(json.dumps(dict(reply.parameters), default=str)),
@@ -243,6 +244,7 @@ class TraceReply(_Entry):
 
     text: str
     model: str = ''
+    problem: str = ''
     finish_reason: str = ''
     parameters: dict[str, Any] = {}
     tokens_in: int = 0

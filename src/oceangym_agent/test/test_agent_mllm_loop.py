@@ -386,8 +386,10 @@ def test_what_was_paid_for_no_decision_is_not_lost(
 def test_answers_that_cannot_be_used_are_paid_and_traced(
     tmp_path: Path, before: list[str | Fault]
 ) -> None:
-    empty = Fault(kind=FaultKind.EMPTY)
-    with dive(tmp_path, [*before, empty], max_retries=1, decision_deadline=20.0) as flight:
+    billed = Fault(
+        kind=FaultKind.RESPONSE, body=lambda reply: {**reply, 'error': {'message': 'lost'}}
+    )
+    with dive(tmp_path, [*before, billed], max_retries=1, decision_deadline=20.0) as flight:
         if before:
             # It answered a moment ago: the vehicle holds.
             spent: Any = flight.decide(0).decision

@@ -24,7 +24,13 @@ from oceangym_agent.chat import (
 from oceangym_agent.models.budget import Budget
 from oceangym_agent.models.client import make_model
 from oceangym_agent.models.presets import load_preset, ModelPreset
-from oceangym_agent.models.wire import decode, MAX_REPLY_CHARS, request_body, UnusableReply
+from oceangym_agent.models.wire import (
+    decode,
+    MAX_REPLY_CHARS,
+    PROMPT_CUT,
+    request_body,
+    UnusableReply,
+)
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_core.assets import config_path
@@ -196,6 +202,21 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, Any]) -> None:
         make_model(load_preset('scripted_patrol'), **arguments)
 
 
+@pytest.mark.parametrize(
+    'proxy', ['socks5h://me:secret@127.0.0.1:1080', 'socks5://h:1', 'ftp://h']
+)
+def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    monkeypatch.setenv('ALL_PROXY', proxy)
+    with pytest.raises(OceanGymError, match=r'ALL_PROXY.*Unset it') as caught:
+        make_model(load_preset('gpt-4o'), environ={'OPENAI_API_KEY': KEY})
+    assert 'secret' not in str(caught.value)
+    assert proxy.partition(':')[0] in str(caught.value)
+    # What runs on this machine is reached without one.
+    make_model(load_preset('scripted_patrol')).close()
+
+
 def test_an_address_with_a_password_is_refused_without_repeating_it() -> None:
     with pytest.raises(OceanGymError, match='base_url') as caught:
         make_model(load_preset('scripted_patrol'), base_url=f'http://me:{KEY}@localhost/v1')
@@ -238,28 +259,40 @@ def test_a_budget_stops_the_call_after_the_one_that_reached_it(tmp_path: Path) -
         assert server.calls == len(replies) == budget.calls
 
 
-def test_empty_replies_are_paid_for_all_the_same(tmp_path: Path) -> None:
+def billed_error(completion: dict[str, Any]) -> dict[str, Any]:
+    """An error that the endpoint counts tokens for."""
+    return {**completion, 'error': {'message': 'lost'}}
+
+
+def test_errors_are_paid_for_where_the_endpoint_counts_them(tmp_path: Path) -> None:
     preset = changed(tmp_path, 'gpt-4o', price_in=10.0, price_out=100.0)
     budget = Budget()
+    fault = Fault(kind=FaultKind.RESPONSE, body=billed_error)
     with (
-        ScriptedModelServer(
-            script=say('x' * 80), faults={0: Fault(kind=FaultKind.EMPTY)}
-        ) as server,
-        make_model(preset, base_url=server.url, budget=budget, environ=keys(preset)) as model,
+        ScriptedModelServer(script=say('x' * 80), faults={0: fault}) as server,
+        make_model(
+            preset,
+            base_url=server.url,
+            budget=budget,
+            environ=keys(preset),
+            wait=lambda duration: False,
+        ) as model,
     ):
         first = model.complete(REQUEST, deadline_s=30.0)
         second = model.complete(REQUEST, deadline_s=30.0)
     assert first.tokens_in == 2 * second.tokens_in
-    assert first.tokens_out == second.tokens_out == 20
+    assert first.tokens_out == 2 * second.tokens_out == 40
     assert '1 unusable' in first.notes[0]
-    assert budget.tokens == first.tokens_in + second.tokens_in + 40
+    assert budget.tokens == first.tokens_in + second.tokens_in + 60
     assert budget.cost == pytest.approx(first.cost + second.cost)
 
 
 def test_a_budget_stops_further_attempts_too(tmp_path: Path) -> None:
     preset = changed(tmp_path, 'gpt-4o')
     with (
-        ScriptedModelServer(script=say('x'), faults=Fault(kind=FaultKind.EMPTY)) as server,
+        ScriptedModelServer(
+            script=say('x'), faults=Fault(kind=FaultKind.RESPONSE, body=billed_error)
+        ) as server,
         make_model(
             preset, base_url=server.url, budget=Budget(max_tokens=1), environ=keys(preset)
         ) as model,
@@ -344,11 +377,6 @@ def test_half_a_surrogate_pair_can_be_written() -> None:
     assert text.encode('utf-8') == b'a?b'
 
 
-def test_an_empty_reply_at_the_token_limit_is_returned() -> None:
-    answer = decoded(completion(message={'content': ''}, choice={'finish_reason': 'length'}))
-    assert (answer.text, answer.finish_reason) == ('', 'length')
-
-
 def test_a_long_reply_is_cut_and_marked() -> None:
     answer = decoded(completion(message={'content': 'y' * (MAX_REPLY_CHARS + 5)}))
     assert len(answer.text) == MAX_REPLY_CHARS
@@ -359,22 +387,47 @@ def test_a_long_reply_is_cut_and_marked() -> None:
     'content',
     [
         {},
-        {'choices': None},
-        {'choices': []},
         {'choices': [None]},
         {'choices': [{}]},
         {'choices': [{'message': 'up'}]},
         {'choices': {'0': 1}},
-        completion(message={'content': None}),
-        completion(message={'content': '  \n'}),
-        completion(message={'content': {'text': 'up'}}),
-        completion(message={'content': 5}),
         completion(error={'message': 'no'}),
+        completion(choice={'error': {'message': 'no'}}),
     ],
 )
 def test_a_response_without_an_answer_is_unusable(content: dict[str, Any]) -> None:
     with pytest.raises(UnusableReply):
         decoded(content)
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        {'choices': None},
+        {'choices': []},
+        completion(message={'content': None}),
+        completion(message={'content': '  \n'}),
+        completion(message={'content': {'text': 'up'}}),
+        completion(message={'content': 5}),
+        completion(choice={'finish_reason': 'length'}),
+        completion(message={'function_call': {'name': 'up', 'arguments': '{}'}}),
+    ],
+)
+def test_a_completion_that_must_not_be_acted_on_says_why(content: dict[str, Any]) -> None:
+    assert decoded(content).problem
+
+
+@pytest.mark.parametrize('cached', [0, 5])
+def test_a_prompt_is_read_whole_if_each_word_and_image_took_a_token(cached: int) -> None:
+    # 'You pilot a vehicle.', 'Front camera', an image, 'hm', 'Answer in JSON.'
+    least = 4 + 2 + 1 + 1 + 3
+    for count, cut in ((least, False), (least - 1, True)):
+        usage = {
+            'prompt_tokens': count - cached,
+            'completion_tokens': 1,
+            'prompt_tokens_details': {'cached_tokens': cached},
+        }
+        assert (PROMPT_CUT in decoded(completion(usage=usage)).notes) is cut
 
 
 def test_the_body_of_a_request_is_plain_json() -> None:

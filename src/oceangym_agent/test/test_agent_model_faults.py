@@ -22,8 +22,9 @@ from oceangym_agent.chat import (
 )
 from oceangym_agent.models import client
 from oceangym_agent.models.client import make_model, OpenAIModel
-from oceangym_agent.models.failures import Redactor, retry_after
+from oceangym_agent.models.failures import Redactor
 from oceangym_agent.models.presets import load_preset
+from oceangym_agent.models.waits import reset_wait, retry_after, stated_wait
 from oceangym_agent.models.wire import MAX_REPLY_CHARS
 from oceangym_agent.replies import parse_reply, ReplyError, ReplyStyle
 from oceangym_agent.testing.faults import Fault, FaultKind
@@ -67,31 +68,6 @@ def connect(server: ScriptedModelServer, **options: Any) -> OpenAIModel:
     return make_model(PRESET, base_url=server.url, environ=ENVIRON, **options)
 
 
-PASSING = [
-    FaultKind.RATE_LIMIT,
-    FaultKind.SERVER_ERROR,
-    FaultKind.OVERLOADED,
-    FaultKind.RESET,
-    FaultKind.RESET_MIDWAY,
-    FaultKind.EMPTY,
-    FaultKind.NULL,
-    FaultKind.NO_CHOICES,
-    FaultKind.TRUNCATED_BODY,
-    FaultKind.WRONG_CONTENT_TYPE,
-    FaultKind.ERROR_IN_BODY,
-    FaultKind.ENDLESS,
-]
-
-
-@pytest.mark.parametrize('kind', PASSING)
-def test_a_passing_fault_is_survived_by_trying_again(kind: FaultKind) -> None:
-    with serve({0: Fault(kind=kind)}) as server, connect(server) as model:
-        reply = model.complete(REQUEST, deadline_s=60.0)
-        assert reply.text == REPLY
-        assert reply.retries == 1
-        assert server.calls == 2
-
-
 @pytest.mark.parametrize('kind', [FaultKind.HANG, FaultKind.DRIP, FaultKind.DRIP_HEADERS])
 def test_a_silent_attempt_is_given_up_and_tried_again(kind: FaultKind) -> None:
     with serve({0: Fault(kind=kind)}) as server, connect(server, call_timeout_s=0.3) as model:
@@ -128,26 +104,6 @@ def test_a_deadline_is_kept_whatever_trickles_in(kind: FaultKind, pace_s: float)
         assert time.monotonic() - started < 0.2 + SLACK_S
 
 
-LASTING = [
-    (FaultKind.AUTH, 'OPENAI_API_KEY'),
-    (FaultKind.FORBIDDEN, 'OPENAI_API_KEY'),
-    (FaultKind.NOT_FOUND, "the model 'gpt-4o'"),
-    (FaultKind.BAD_REQUEST, "compare the preset 'gpt-4o'"),
-    (FaultKind.OUT_OF_CREDIT, 'no credit'),
-    (FaultKind.REDIRECT, 'final address'),
-]
-
-
-@pytest.mark.parametrize(('kind', 'remedy'), LASTING)
-def test_a_lasting_fault_is_not_repeated_and_its_remedy_told(kind: FaultKind, remedy: str) -> None:
-    with serve(Fault(kind=kind)) as server, connect(server) as model:
-        with pytest.raises(ModelUnavailable) as caught:
-            model.complete(REQUEST, deadline_s=60.0)
-        assert remedy in str(caught.value)
-        assert caught.value.retries == 0
-        assert server.calls == 1
-
-
 def test_a_wrong_key_is_named_by_its_variable() -> None:
     with serve(None) as server:
         other = {'OPENAI_API_KEY': KEY[::-1]}
@@ -155,26 +111,6 @@ def test_a_wrong_key_is_named_by_its_variable() -> None:
             with pytest.raises(ModelUnavailable, match='OPENAI_API_KEY') as caught:
                 model.complete(REQUEST, deadline_s=60.0)
             assert KEY[::-1] not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'text', 'finish', 'note'),
-    [
-        (FaultKind.REFUSAL, 'I cannot help with that.', 'stop', 'refused'),
-        (FaultKind.FILTERED, '', 'content_filter', 'refused'),
-        (FaultKind.LENGTH, REPLY[: len(REPLY) // 2], 'length', ''),
-        (FaultKind.NO_USAGE, REPLY, 'stop', 'estimated'),
-        (FaultKind.REPETITION, REPLY + ' 699' * 2000, 'stop', ''),
-    ],
-)
-def test_replies_that_are_for_the_agent_to_judge_are_returned(
-    kind: FaultKind, text: str, finish: str, note: str
-) -> None:
-    with serve(Fault(kind=kind)) as server, connect(server) as model:
-        reply = model.complete(REQUEST, deadline_s=60.0)
-        assert (reply.text, reply.finish_reason, reply.retries) == (text, finish, 0)
-        assert note in ' '.join(reply.notes)
-        assert bool(note) == bool(reply.notes)
 
 
 def test_a_reply_of_a_mebibyte_is_cut() -> None:
@@ -203,46 +139,11 @@ def test_waits_double_and_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
         assert 0.75 * 0.02 * 2**number <= wait <= 0.02 * 2**number
 
 
-def test_the_number_of_retries_is_bounded() -> None:
-    with serve(Fault(kind=FaultKind.SERVER_ERROR)) as server, connect(server) as model:
-        with pytest.raises(ModelUnavailable, match='3 attempts failed') as caught:
-            model.complete(REQUEST, deadline_s=60.0)
-        assert caught.value.retries == 2
-        assert server.calls == 3
-
-
 def test_a_retry_is_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with serve({0: Fault(kind=FaultKind.OVERLOADED)}) as server, connect(server) as model:
         model.complete(REQUEST, deadline_s=60.0)
     (record,) = [r for r in caplog.records if r.name.startswith('oceangym_agent')]
     assert 'gpt-4o: HTTP 503: Overloaded.; trying again in' in record.getMessage()
-
-
-def test_no_retry_where_none_is_allowed() -> None:
-    with (
-        serve(Fault(kind=FaultKind.EMPTY)) as server,
-        connect(server, max_retries=0) as model,
-        pytest.raises(ModelUnavailable, match='reply is empty'),
-    ):
-        model.complete(REQUEST, deadline_s=60.0)
-
-
-def test_retry_after_is_waited_for() -> None:
-    fault = Fault(kind=FaultKind.RATE_LIMIT, retry_after='1')
-    with serve({0: fault}) as server, connect(server) as model:
-        started = time.monotonic()
-        assert model.complete(REQUEST, deadline_s=60.0).retries == 1
-        assert time.monotonic() - started >= 1.0
-
-
-def test_retry_after_beyond_the_deadline_ends_the_call_at_once() -> None:
-    fault = Fault(kind=FaultKind.RATE_LIMIT, retry_after='3600')
-    with serve(fault) as server, connect(server) as model:
-        started = time.monotonic()
-        with pytest.raises(ModelUnavailable, match=r'would be in 3\.6e\+03 s'):
-            model.complete(REQUEST, deadline_s=60.0)
-        assert time.monotonic() - started < SLACK_S
-        assert server.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -270,6 +171,42 @@ def test_retry_after_as_a_date() -> None:
     wait = retry_after({'retry-after': header})
     assert wait is not None
     assert 60.0 < wait <= 100.0
+
+
+@pytest.mark.parametrize(
+    ('body', 'wait'),
+    [
+        ({'details': [{'retryDelay': '8s'}]}, 8.0),
+        ({'details': [{'retryDelay': '0.250s'}]}, 0.25),
+        ({'retry_after': 12}, 12.0),
+        ({'metadata': {'headers': {'X-RateLimit-Reset': '30'}}}, 30.0),
+        ('Please try again in 6m0s.', 360.0),
+        ('Please try again in 20 seconds', 20.0),
+        ('Try again in 250ms. Visit the page', 0.25),
+        ('Please retry after 1 hour', 3600.0),
+        ('Limit 200, used 200', None),
+        ({'retry_after': 'soon', 'message': None, 'code': True}, None),
+        (None, None),
+    ],
+)
+def test_waits_in_bodies(body: Any, wait: float | None) -> None:
+    assert stated_wait({}, body) == wait
+    # A header goes before the body.
+    assert stated_wait({'retry-after': '3'}, body) == 3.0
+
+
+@pytest.mark.parametrize(
+    ('headers', 'wait'),
+    [
+        ({'x-ratelimit-reset-requests': '1s', 'x-ratelimit-reset-tokens': '6m0s'}, 1.0),
+        ({'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '17'}, 17.0),
+        ({'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z'}, 0.0),
+        ({'x-ratelimit-reset-tokens': 'never'}, None),
+        ({}, None),
+    ],
+)
+def test_resets_of_limits(headers: dict[str, str], wait: float | None) -> None:
+    assert reset_wait(headers) == wait
 
 
 def test_nobody_listening_is_explained() -> None:

@@ -210,7 +210,15 @@ ARGUMENTS: tuple[Argument, ...] = (
         0.01,
         86400.0,
     ),
-    _integer('max_retries', '3', 'Further attempts of a call that failed.', '', 0, 100),
+    _integer(
+        'max_retries',
+        '3',
+        'Further attempts of a call after a failure such as a lost connection or HTTP 500. An '
+        'endpoint without room (HTTP 429, 503, overloaded) is asked until decision_deadline.',
+        '',
+        0,
+        100,
+    ),
     _integer('max_reasks', '2', 'Times that an unclear reply is asked again.', '', 0, 20),
     _number('max_cost', '', 'Budget; unlimited if not given.', 'USD', 1e-6, 1e6),
     _integer('max_tokens', '', 'Budget of tokens in and out.', '', 1, 10**12),

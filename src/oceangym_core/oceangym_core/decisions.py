@@ -23,6 +23,8 @@ class Decision:
         tokens_in, tokens_out: Of the model calls behind this decision.
         cost: Of those calls [USD].
         latency_s: Wall time from observation to decision [s].
+        notes: What a reader of the numbers must know of those calls, e.g. which parameter of the
+            request the endpoint refused.
     """
 
     index: int
@@ -36,6 +38,7 @@ class Decision:
     tokens_out: int = 0
     cost: float = 0.0
     latency_s: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,6 +114,7 @@ class RecordedDecision:
     invalid_replies: int
     tokens: int
     cost: float
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,9 @@ def model_entry(options: RunOptions) -> dict[str, Any]:
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise OceanGymError(f'{path} does not hold a mapping')
-    text = json.dumps(content, sort_keys=True, default=str)
+    # How fast a model may be asked changes nothing of what it answers.
+    asked = {key: value for key, value in content.items() if key != 'requests_per_minute'}
+    text = json.dumps(asked, sort_keys=True, default=str)
     return {
         'id': options.agent_name,
         'preset_sha256': hashlib.sha256(text.encode()).hexdigest(),

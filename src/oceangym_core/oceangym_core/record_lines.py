@@ -48,6 +48,7 @@ def decision_entry(decision: Decision | None) -> dict[str, Any] | None:
         'tokens_in': decision.tokens_in,
         'tokens_out': decision.tokens_out,
         'cost': decision.cost,
+        **({'notes': list(decision.notes)} if decision.notes else {}),
     }
 
 

@@ -70,6 +70,7 @@ class DecisionEntry(_Line):
     tokens_in: Count = 0
     tokens_out: Count = 0
     cost: Number = 0.0
+    notes: tuple[str, ...] = ()
 
     def value(self) -> RecordedDecision:
         """Return what scoring needs."""
@@ -79,6 +80,7 @@ class DecisionEntry(_Line):
             invalid_replies=self.invalid_replies,
             tokens=self.tokens_in + self.tokens_out,
             cost=self.cost,
+            notes=self.notes,
         )
 
 

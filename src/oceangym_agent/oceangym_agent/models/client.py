@@ -19,9 +19,11 @@ import openai
 from oceangym_agent.chat import ChatReply, ChatRequest, ImagePart, ModelUnavailable, NoReply
 from oceangym_agent.models.budget import Budget
 from oceangym_agent.models.exchange import Exchange, read_response
-from oceangym_agent.models.failures import AttemptTimeout, classify, Failure, Redactor
+from oceangym_agent.models.failures import AttemptTimeout, classify, Failure, Redactor, Retry
+from oceangym_agent.models.fallbacks import Fallback, fallback_for
 from oceangym_agent.models.presets import checked_url, ModelPreset
 from oceangym_agent.models.pricing import cost
+from oceangym_agent.models.rate_limit import RateLimiter
 from oceangym_agent.models.wire import Answer, decode, parameters, parse_body, request_body
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.testing.scripts import script
@@ -55,8 +57,10 @@ class OpenAIModel:
         call_timeout_s: float,
         max_retries: int,
         budget: Budget | None = None,
+        limiter: RateLimiter | None = None,
         on_close: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
         """Prepare calls; nothing is sent yet.
 
@@ -65,19 +69,26 @@ class OpenAIModel:
             base_url: Of the endpoint.
             key: Secret, None where none is asked for.
             call_timeout_s: Wall time that one attempt may take [s].
-            max_retries: Attempts after the first.
+            max_retries: Attempts after the first that a failure of the endpoint may take; what it
+                refuses because it has no room now is tried again until the deadline.
             budget: Is told of every reply, and asked before every call.
+            limiter: Gives every attempt its turn; None for no limit.
             on_close: Called once when the model is closed.
             clock: Steady time [s].
+            wait: Sleeps for a time [s], and returns whether the model was closed meanwhile.
         """
         self._preset = preset
         self._base_url = base_url
         self._call_timeout_s = call_timeout_s
         self._max_retries = max_retries
         self._budget = budget
+        self._limiter = limiter
         self._clock = clock
         self._redact = Redactor(key or '')
         self._closing = threading.Event()
+        self._sleep = wait or self._closing.wait
+        # What the endpoint has refused is left out of every further request.
+        self._fallbacks: tuple[Fallback, ...] = ()
         self._stack = contextlib.ExitStack()
         if on_close is not None:
             self._stack.callback(on_close)
@@ -115,8 +126,17 @@ class OpenAIModel:
         """Where requests go."""
         return self._base_url
 
+    def connect(self) -> None:
+        """Prepare connections without opening one.
+
+        Raises:
+            ImportError, ValueError, OSError: The environment asks for a proxy or certificates that
+                cannot be used.
+        """
+        self._api = self._connect()
+
     def complete(self, request: ChatRequest, *, deadline_s: float) -> ChatReply:
-        """Return the reply; refusals and replies cut at the token limit are returned as they are.
+        """Return the reply; its `problem` says where the endpoint marks it as not whole or it is empty.
 
         Args:
             request: What is asked.
@@ -143,8 +163,11 @@ class OpenAIModel:
         """Ask until there is a reply; failures that were billed are added to `lost`."""
         started = self._clock()
         body = request_body(self._preset, request)
-        retries = 0
+        for fallback in self._fallbacks:
+            body = fallback.applied(body)
+        retries = counted = 0
         while True:
+            self._take_turn(deadline_s - (self._clock() - started), retries=retries)
             left = deadline_s - (self._clock() - started)
             if self._closing.is_set():
                 raise self._unavailable(None, retries=retries, why='the model is closed')
@@ -153,27 +176,54 @@ class OpenAIModel:
             outcome = self._attempt(request, body, timeout_s=min(self._call_timeout_s, left))
             if isinstance(outcome, Answer):
                 break
-            if outcome.tokens_in or outcome.tokens_out:
-                lost.append(outcome)
-                self._spend(self._priced(ChatReply(text='', model=''), outcome))
-                self._check_budget()
-            self._wait(outcome, retries, left=deadline_s - (self._clock() - started))
+            if isinstance(outcome, Fallback):
+                _LOG.warning('%s: %s: the endpoint refuses it', self._preset.id, outcome.edit)
+                self._fallbacks += (outcome,)
+                body = outcome.applied(body)
+            else:
+                if outcome.tokens_in or outcome.tokens_out:
+                    lost.append(outcome)
+                    self._spend(self._priced(ChatReply(text='', model=''), outcome))
+                    self._check_budget()
+                left = deadline_s - (self._clock() - started)
+                counted += outcome.retry is Retry.COUNTED
+                self._wait(outcome, retries, counted=counted, left=left)
             retries += 1
         reply = ChatReply(
             text=self._redact(outcome.text),
             model=self._redact(outcome.model),
+            problem=self._redact(outcome.problem),
             finish_reason=self._redact(outcome.finish_reason),
             parameters=parameters(self._preset, body),
             tokens_reasoning=outcome.tokens_reasoning,
             retries=retries,
             latency_s=self._clock() - started,
-            notes=outcome.notes,
+            notes=(*(f'request edited: {f.edit}' for f in self._fallbacks), *outcome.notes),
         )
         self._spend(self._priced(reply, outcome))
         if lost:
             note = f'tokens include {len(lost)} unusable replies before it'
             reply = replace(reply, notes=(*reply.notes, note))
         return self._priced(reply, outcome, *lost)
+
+    def _take_turn(self, left: float, *, retries: int) -> None:
+        """Wait for the turn that a shared rate limit gives.
+
+        Raises:
+            ModelUnavailable: It lies beyond the deadline, or the model is closed meanwhile.
+        """
+        if self._limiter is None:
+            return
+        delay = self._limiter.take(longest_s=left)
+        if delay is None:
+            raise self._unavailable(
+                None,
+                retries=retries,
+                why=f'requests_per_minute of the preset leaves no turn within {left:.3g} s; lower '
+                'the number of workers or raise decision_deadline:=',
+            )
+        if delay > 0 and self._sleep(delay):
+            raise self._unavailable(None, retries=retries, why='the model is being closed')
 
     def _priced(self, reply: ChatReply, *counted: Answer | Failure) -> ChatReply:
         """Return the reply with the tokens and the cost of responses."""
@@ -201,11 +251,9 @@ class OpenAIModel:
 
     def _attempt(
         self, request: ChatRequest, body: Mapping[str, Any], *, timeout_s: float
-    ) -> Answer | Failure:
-        """Ask once; the answer, or why there is none."""
-        if self._api is None:
-            self._api = self._connect()
-        api = self._api
+    ) -> Answer | Failure | Fallback:
+        """Ask once; the answer, why there is none, or how to ask instead."""
+        api = self._api = self._api or self._connect()
 
         def ask(abandoned: threading.Event) -> tuple[bytes, str]:
             with api.chat.completions.with_streaming_response.create(
@@ -221,26 +269,37 @@ class OpenAIModel:
             if isinstance(error, AttemptTimeout):
                 # Ends the thread that still reads from the connection.
                 self._drop_connections()
-            failure = classify(
+            outcome = fallback_for(error, body, self._fallbacks) or classify(
                 error, preset=self._preset, base_url=self._base_url, timeout_s=timeout_s
             )
         # Outside the except block, so that no exception with the request's headers is chained.
-        return failure
+        return outcome
 
-    def _wait(self, failure: Failure, retries: int, *, left: float) -> None:
+    def _wait(self, failure: Failure, retries: int, *, counted: int, left: float) -> None:
         """Wait before the next attempt.
+
+        Args:
+            failure: Of the last one.
+            retries: Attempts after the first so far.
+            counted: Failures that `max_retries` bounds, this one included.
+            left: Time to the deadline [s].
 
         Raises:
             ModelUnavailable: There is none.
         """
-        if not failure.retry:
+        if failure.retry is Retry.NEVER:
             raise self._unavailable(failure, retries=retries)
-        if retries >= self._max_retries:
+        if counted > self._max_retries:
             raise self._unavailable(failure, retries=retries, why=f'{retries + 1} attempts failed')
         delay = min(LAST_DELAY_S, FIRST_DELAY_S * 2.0 ** min(retries, 16))
         delay *= 1.0 - JITTER * float(self._jitter.random())
-        if failure.retry_after_s is not None:
-            delay = max(delay, failure.retry_after_s)
+        if failure.wait_s is not None:
+            delay = max(delay, failure.wait_s)
+        elif failure.reset_s is not None and failure.reset_s < left:
+            delay = max(delay, failure.reset_s)
+        if failure.retry is Retry.UNTIL_DEADLINE and self._limiter is not None:
+            # It holds for every worker that asks this endpoint.
+            self._limiter.hold(delay)
         if delay >= left:
             why = f'the next attempt would be in {delay:.3g} s, with {max(0.0, left):.3g} s left'
             raise self._unavailable(failure, retries=retries, why=why)
@@ -250,7 +309,7 @@ class OpenAIModel:
             self._redact(failure.message),
             delay,
         )
-        if self._closing.wait(delay):
+        if self._sleep(delay):
             raise self._unavailable(failure, retries=retries, why='the model is being closed')
 
     def _unavailable(
@@ -275,6 +334,7 @@ class OpenAIModel:
 def _connector(base_url: str, key: str | None) -> Callable[[], openai.OpenAI]:
     """Return what opens a client; the key lives in nothing but this function."""
     host = urlsplit(base_url).hostname or ''
+    local = host in _LOOPBACK
     # Account identifiers in the environment are OpenAI's and nobody else's business.
     foreign = not (host == 'openai.com' or host.endswith('.openai.com'))
     headers: dict[str, Any] = {'Accept-Encoding': 'identity'}
@@ -287,8 +347,12 @@ def _connector(base_url: str, key: str | None) -> Callable[[], openai.OpenAI]:
             base_url=base_url,
             max_retries=0,
             default_headers=headers,
-            # A proxy is not asked for what runs on this machine.
-            http_client=httpx2.Client(trust_env=host not in _LOOPBACK, follow_redirects=False),
+            # For what runs on this machine no proxy is asked, and without TLS no certificate read.
+            http_client=httpx2.Client(
+                trust_env=not local,
+                verify=not local or base_url.startswith('https:'),
+                follow_redirects=False,
+            ),
         )
 
     return connect
@@ -302,6 +366,8 @@ def make_model(
     max_retries: int = 3,
     budget: Budget | None = None,
     environ: Mapping[str, str] | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    wait: Callable[[float], bool] | None = None,
 ) -> OpenAIModel:
     """Return a ready model; close it after use.
 
@@ -311,12 +377,15 @@ def make_model(
         preset: The model.
         base_url: Instead of the preset's.
         call_timeout_s: Wall time that one attempt may take [s].
-        max_retries: Attempts after the first.
+        max_retries: Further attempts after failures other than "no room now".
         budget: Limits of the episode; the model counts its replies into it.
         environ: Where the key is looked up; the process's environment when not given.
+        clock: Steady time [s].
+        wait: Sleeps, see `OpenAIModel`.
 
     Raises:
-        OceanGymError: The key is missing, or an argument is out of range.
+        OceanGymError: The key is missing, an argument is out of range, or the environment names a
+            proxy that cannot be used.
     """
     if not 0 < call_timeout_s < float('inf'):
         raise OceanGymError(f'call_timeout:={call_timeout_s} must be a number of seconds above 0')
@@ -336,14 +405,47 @@ def make_model(
         )
         server.start()
         address = server.url
-    return OpenAIModel(
+    model = OpenAIModel(
         preset,
         base_url=address,
         key=key,
         call_timeout_s=call_timeout_s,
         max_retries=max_retries,
         budget=budget,
+        limiter=RateLimiter.of(preset, address),
         on_close=server.close if server is not None else None,
+        clock=clock,
+        wait=wait,
+    )
+    try:
+        model.connect()
+    except (ImportError, ValueError, OSError) as error:
+        model.close()
+        raise _unconnectable(error) from None
+    return model
+
+
+def _unconnectable(error: Exception) -> OceanGymError:
+    """Return what in the environment keeps the HTTP library from starting."""
+    if isinstance(error, OSError):
+        return OceanGymError(
+            'the HTTP client cannot read its certificates; check the environment variables '
+            f'SSL_CERT_FILE and SSL_CERT_DIR ({error})'
+        )
+    named = [
+        name
+        for name, value in os.environ.items()
+        if name.lower() in ('all_proxy', 'https_proxy', 'http_proxy')
+        and not value.lower().startswith(('http://', 'https://'))
+        and '://' in value
+    ]
+    names = ' and '.join(named) or 'a proxy variable'
+    # The value may hold a password: only its scheme is repeated.
+    schemes = ', '.join(sorted({os.environ[name].partition('://')[0] for name in named}))
+    return OceanGymError(
+        f'the environment variable {names} names a proxy of kind {schemes or "unknown"!r}; models '
+        'are reached through http:// and https:// proxies only. Unset it, or set it to the '
+        "provider's HTTP proxy"
     )
 
 

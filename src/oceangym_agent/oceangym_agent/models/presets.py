@@ -78,6 +78,7 @@ class ModelPreset(Schema):
         max_output_tokens: Most tokens of a reply, hidden reasoning included.
         max_tokens_field: What the endpoint calls that.
         reasoning_effort: Of reasoning models; None leaves it out.
+        requests_per_minute: Most requests a minute of all workers of this machine; None for no limit.
         extra_body: Further members of the request that only this endpoint knows.
         price_in, price_out: USD per million tokens; output includes hidden reasoning.
         price_date: When the prices were read.
@@ -103,6 +104,7 @@ class ModelPreset(Schema):
     max_output_tokens: Annotated[int, Field(ge=16, le=1_000_000)]
     max_tokens_field: Literal['max_tokens', 'max_completion_tokens'] = 'max_tokens'
     reasoning_effort: Literal['none', 'minimal', 'low', 'medium', 'high', 'xhigh'] | None = None
+    requests_per_minute: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
     extra_body: dict[str, Any] = {}
     price_in: Price
     price_out: Price
@@ -149,7 +151,10 @@ def checked_url(value: str) -> str:
         or ' ' in value
     ):
         raise ValueError('must be http(s)://host[:port]/path')
-    return value.rstrip('/')
+    address = value.rstrip('/')
+    if address.endswith('/chat/completions'):
+        raise ValueError('leave /chat/completions out: it is added to the address')
+    return address
 
 
 def _directories(config_dirs: Sequence[Path]) -> tuple[Path, ...]:

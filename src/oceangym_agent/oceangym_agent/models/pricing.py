@@ -37,3 +37,15 @@ def request_tokens(preset: ModelPreset, request: ChatRequest) -> int:
             elif isinstance(part, ImagePart):
                 total += image_tokens(preset, part.width, part.height)
     return total
+
+
+def least_tokens(request: ChatRequest) -> int:
+    """Return a lower bound of a request's input tokens: one for each word and each image.
+
+    Tokenizers split at white space first, so that no token spans two words.
+    """
+    return sum(
+        len(part.text.split()) if isinstance(part, TextPart) else 1
+        for message in request.messages
+        for part in message.parts
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 
 class FaultKind(str, Enum):
@@ -38,6 +40,7 @@ class FaultKind(str, Enum):
     ERROR_IN_BODY = 'error_in_body'  # status 200 and an error object
     ECHO_KEY = 'echo_key'  # a 400 that repeats the request's Authorization header
     ECHO_KEY_REPLY = 'echo_key_reply'  # a reply that repeats it
+    RESPONSE = 'response'  # any other HTTP response, as the fault describes it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +51,19 @@ class Fault:
         retry_after: Header of a 429 or 503, as sent; None for none.
         pace_s: Between two bytes of a drip [s].
         text: The reply of a fault that a script returns.
+        status, headers, content_type: Of a RESPONSE.
+        body: Of a RESPONSE: given the completion that would have been sent, bytes and texts as they
+            are, anything else as JSON.
     """
 
     kind: FaultKind
     text: str = ''
     retry_after: str | None = None
     pace_s: float = 0.05
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content_type: str = 'application/json'
+    body: Callable[[dict[str, Any]], Any] = lambda completion: completion
 
 
 # Status, message and code of the faults that are plain HTTP errors.

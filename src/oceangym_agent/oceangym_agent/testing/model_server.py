@@ -273,6 +273,12 @@ class _Handler(BaseHTTPRequestHandler):
             if kind is FaultKind.REDIRECT:
                 headers['Location'] = f'http://{HOST}:9/v1/chat/completions'
             self._error(status, message, code, headers)
+        elif kind is FaultKind.RESPONSE:
+            content = fault.body(self._completion(body, text))
+            if not isinstance(content, (bytes, str)):
+                content = json.dumps(content)
+            raw = content if isinstance(content, bytes) else content.encode()
+            self._send(fault.status, raw, fault.content_type, fault.headers)
         elif kind in BELOW_PROTOCOL:
             self._break(fault, json.dumps(self._completion(body, text)).encode())
         elif kind is FaultKind.ECHO_KEY:
@@ -378,7 +384,8 @@ class _Handler(BaseHTTPRequestHandler):
         self, status: int, raw: bytes, kind: str, headers: Mapping[str, str] | None = None
     ) -> None:
         self.send_response(status)
-        self.send_header('Content-Type', kind)
+        if kind:
+            self.send_header('Content-Type', kind)
         self.send_header('Content-Length', str(len(raw)))
         for name, value in (headers or {}).items():
             self.send_header(name, value)

@@ -138,6 +138,7 @@ def decision_message(
         completion_tokens=decision.tokens_out,
         cost=decision.cost,
         latency=decision.latency_s,
+        notes=list(decision.notes),
     )
 
 
@@ -160,6 +161,7 @@ def decision_of(message: DecisionMessage) -> Decision:
         tokens_out=message.completion_tokens,
         cost=message.cost,
         latency_s=message.latency,
+        notes=tuple(message.notes),
     )
 
 

@@ -102,6 +102,7 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         },
         'measures': _measures(episode),
         'invalid_replies': sum(d.invalid_replies for d in decisions),
+        'model_notes': list(dict.fromkeys(note for d in decisions for note in d.notes)),
         'tokens': sum(d.tokens for d in decisions),
         'cost_usd': sum(d.cost for d in decisions),
         'wall': {'latency_s': sum(step.latency_s for step in episode.steps)},
