@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from oceangym_bench.results import EpisodeRow, State, System, Transfer
-from oceangym_bench.statistics import bootstrap_interval, summarise
+from oceangym_bench.statistics import score_interval, summarise
 from oceangym_bench.table import Score
 from oceangym_core.errors import OceanGymError
 
@@ -190,7 +190,7 @@ def score_of(cell: Cell, *, seed: int) -> Score:
         sd=summary.sd,
         starts=summary.starts,
         episodes=summary.episodes,
-        interval=bootstrap_interval([cell.starts], seed=seed),
+        interval=score_interval([cell.starts], seed=seed),
         unscored=cell.unscored,
         partial=cell.partial,
     )
@@ -233,9 +233,7 @@ def average_with_interval(cells: Sequence[Cell], scores: Sequence[Score], *, see
     average = average_of(scores)
     if average.mean is None:
         return average
-    return replace(
-        average, interval=bootstrap_interval([cell.starts for cell in cells], seed=seed)
-    )
+    return replace(average, interval=score_interval([cell.starts for cell in cells], seed=seed))
 
 
 def average_over(

@@ -14,6 +14,7 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.rng import generator
 
 CONFIDENCE = 0.95
+MAX_SCORE = 100.0
 RESAMPLES = 10_000
 # Up to this many differences all their signs are tried: 65,536 sums.
 EXACT_LIMIT = 16
@@ -138,6 +139,103 @@ def bootstrap_interval(
     tail = float(stats.norm.cdf(-spread))
     low, high = np.quantile(means, [tail, 1 - tail])
     return Interval(float(low), float(high))
+
+
+def score_interval(
+    tasks: Sequence[Starts],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """Return the interval of a mean of scores, which lie within 0..100.
+
+    A bootstrap cannot draw what was not seen: of starts that all scored 0 it makes [0, 0]. The
+    interval is therefore widened to what bounded scores allow: weights of starts are drawn from a
+    Dirichlet distribution with one start more, which scores 100 for the upper end and 0 for the lower
+    one (Gaffke 2005; Learned-Miller and Thomas 2019, "A new confidence interval for the mean of a
+    bounded random variable", arXiv 1905.06208). For scores of 0 and 100 alone these are the bounds of
+    Clopper and Pearson. In a mean over tasks the tasks share that start.
+
+    Args:
+        tasks: One entry a task (one for a single cell of a table).
+        seed: Of the resampling; the same scores and seed give the same interval.
+        resamples: How many.
+        confidence: Of the interval.
+
+    Returns:
+        None where a task has one start only.
+
+    Raises:
+        OceanGymError: There are no scores, or one is not finite.
+    """
+    resampled = bootstrap_interval(tasks, seed=seed, resamples=resamples, confidence=confidence)
+    if resampled is None:
+        return None
+    lower, upper = np.zeros(resamples), np.zeros(resamples)
+    for number, starts in enumerate(tasks):
+        random = generator(seed, 'unseen starts', number)
+        means = np.array([group.mean() for group in _groups(starts)])
+        weights = random.exponential(size=(resamples, len(means)))
+        unseen = random.gamma(1.0 / len(tasks), size=resamples)
+        share = len(tasks) * (weights.sum(axis=1) + unseen)
+        lower += weights @ means / share
+        upper += (weights @ means + MAX_SCORE * unseen) / share
+    tail = (1 - confidence) / 2
+    return Interval(
+        min(resampled.low, float(np.quantile(lower, tail))),
+        max(resampled.high, float(np.quantile(upper, 1 - tail))),
+    )
+
+
+def ratio_interval(
+    tasks: Sequence[Sequence[tuple[float, float]]],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval | None:
+    """Return the interval of a mean of scores over another mean at the same starts.
+
+    Starts are drawn anew within each task, both scores together. One further start, shared by the
+    tasks as in `score_interval`, at which both scored 100, gives the upper end room where nothing was
+    found.
+
+    Args:
+        tasks: One entry a task: the two scores of each start.
+        seed: Of the resampling.
+        resamples: How many.
+        confidence: Of the interval.
+
+    Returns:
+        None where a task has one start only, or where the second mean is 0.
+
+    Raises:
+        OceanGymError: There are no scores, or one is not finite.
+    """
+    pairs = [np.stack(_groups(task)) for task in tasks]
+    if not pairs:
+        raise OceanGymError('there are no scores to make an interval of')
+    below = sum(float(pair[:, 1].mean()) for pair in pairs)
+    if below <= 0 or any(len(pair) < 2 for pair in pairs):
+        return None
+    drawn, widened = np.zeros((resamples, 2)), np.zeros((resamples, 2))
+    for number, pair in enumerate(pairs):
+        random = generator(seed, 'ratio', number)
+        drawn += pair[random.integers(len(pair), size=(resamples, len(pair)))].mean(axis=1)
+        weights = random.exponential(size=(resamples, len(pair)))
+        unseen = random.gamma(1.0 / len(pairs), size=(resamples, 1))
+        share = weights.sum(axis=1, keepdims=True) + unseen
+        widened += (weights @ pair + MAX_SCORE * unseen) / share
+    tail = (1 - confidence) / 2
+    # Where a draw holds no find of the second at all, the ratio has no upper end.
+    with np.errstate(divide='ignore', invalid='ignore'):
+        ratios = np.nan_to_num(drawn[:, 0] / drawn[:, 1], nan=0.0, posinf=np.inf)
+    high = max(
+        float(np.quantile(ratios, 1 - tail, method='higher')),
+        float(np.quantile(widened[:, 0] / widened[:, 1], 1 - tail)),
+    )
+    return Interval(float(np.quantile(ratios, tail, method='lower')), high)
 
 
 def _groups(starts: Starts) -> list[Array]:

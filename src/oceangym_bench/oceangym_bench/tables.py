@@ -41,8 +41,6 @@ __all__ = [
 ]
 
 HEADLINE = 'verified'
-# With fewer starts a bootstrap interval is about the range of the scores.
-FEW_STARTS = 6
 
 
 def score_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
@@ -131,7 +129,7 @@ def layout_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: in
         title=f'Score by layout ({scorer}), {_where(checked)}',
         columns=('layout', 'water', *labels.values()),
         rows=tuple(lines),
-        notes=_score_notes(checked, scorer, few=_few(lines)),
+        notes=_score_notes(checked, scorer),
     )
 
 
@@ -170,7 +168,7 @@ def _averaged_table(
         title=f'{title} ({scorer}), {_where(rows)}',
         columns=(first, 'water', *labels.values()),
         rows=tuple(lines),
-        notes=_score_notes(rows, scorer, few=_few(lines)),
+        notes=_score_notes(rows, scorer),
     )
 
 
@@ -210,22 +208,13 @@ def _where(rows: Sequence[EpisodeRow]) -> str:
     return ', '.join(parts)
 
 
-def _few(lines: Sequence[Sequence[Cell]]) -> bool:
-    figures = [cell for line in lines for cell in line if isinstance(cell, Score)]
-    return any(0 < figure.starts < FEW_STARTS for figure in figures)
-
-
-def _score_notes(rows: Sequence[EpisodeRow], scorer: str, *, few: bool) -> tuple[str, ...]:
+def _score_notes(rows: Sequence[EpisodeRow], scorer: str) -> tuple[str, ...]:
     notes = [
         'Mean ± sample standard deviation (ddof 1) over starts, [95 % interval] by bootstrap over '
-        'starts, then repeats, (number of starts). Repeats at a start are averaged first.',
+        'starts, with room for starts unlike any that were flown, (number of starts). Repeats at a '
+        'start are averaged first.',
         'An average is the mean of its tasks; its deviation is the mean of theirs.',
     ]
-    if few:
-        notes.append(
-            f'With fewer than {FEW_STARTS} starts an interval is little more than the range of '
-            'the scores and covers less than 95 %.'
-        )
     states = [row.state(scorer) for row in rows]
     unscored, partial = states.count(State.UNSCORED), states.count(State.PARTIAL)
     if unscored:

@@ -1,5 +1,7 @@
 """Intervals and tests against published values, hand computation, scipy and simulated populations."""
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -11,6 +13,8 @@ from oceangym_bench.statistics import (
     holm,
     Interval,
     paired_permutation,
+    ratio_interval,
+    score_interval,
     summarise,
     wilson,
 )
@@ -147,6 +151,80 @@ def test_interval_of_an_average_over_tasks_covers_it() -> None:
     assert 0.92 <= covered / trials <= 0.99
     # Student's t interval of the average: 2 * 2.13 * 8 / sqrt(18).
     assert np.mean(widths) == pytest.approx(8.0, abs=1.0)
+
+
+@pytest.mark.parametrize('hits', [0, 1, 6, 11, 12])
+def test_interval_of_all_or_nothing_is_that_of_clopper_and_pearson(hits: int) -> None:
+    cell = [[100.0]] * hits + [[0.0]] * (12 - hits)
+    found = score_interval([cell])
+    exact = stats.binomtest(hits, 12).proportion_ci(0.95, method='exact')
+    assert found is not None
+    # The bootstrap's end is kept where it lies farther out.
+    assert found.low <= 100 * exact.low + 1 and found.high >= 100 * exact.high - 1
+    if hits in (0, 12):
+        assert (found.low, found.high) == pytest.approx((100 * exact.low, 100 * exact.high), abs=1)
+
+
+@pytest.mark.parametrize('tasks', [1, 4])
+@pytest.mark.parametrize('count', [3, 6, 12, 36])
+def test_interval_covers_scores_that_are_mostly_zero(tasks: int, count: int) -> None:
+    """Success from 2 % to all, with one score, a few or many: what searches earn."""
+    trials = 50
+    covered: dict[tuple[str, float], list[bool]] = {}
+    for kind, success in itertools.product(
+        ('60', '100', 'steps', 'beta'), (0.02, 0.1, 0.3, 0.9, 1)
+    ):
+        random = generator(1, kind, round(100 * success), tasks, count)
+        # Of several tasks some are harder than others.
+        rates = [min(1.0, success * 2 * (k + 1) / (tasks + 1)) for k in range(tasks)]
+        truth = float(np.mean(rates)) * {'60': 60, '100': 100, 'steps': 60, 'beta': 50}[kind]
+        hits = covered.setdefault((kind, success), [])
+        for trial in range(trials):
+            cells = []
+            for rate in rates:
+                earned = {
+                    '60': np.full(count, 60.0),
+                    '100': np.full(count, 100.0),
+                    'steps': random.choice([20.0, 60.0, 100.0], count),
+                    'beta': 100 * random.beta(2, 2, count),
+                }[kind]
+                cells.append((earned * (random.random(count) < rate))[:, None].tolist())
+            found = score_interval(cells, seed=trial, resamples=400)
+            assert found is not None
+            hits.append(found.low - 1e-9 <= truth <= found.high + 1e-9)
+    shares = [np.mean(hits) for hits in covered.values()]
+    assert np.mean(shares) >= 0.95
+    # 86 % of 50 are two and a half deviations below 95 %.
+    assert min(shares) >= 0.86
+    if tasks == 1:
+        zeros = [h for (kind, success), h in covered.items() if success == 0.1]
+        assert np.mean(zeros) >= 0.93
+
+
+def test_ratio_is_drawn_with_both_scores_of_a_start_together() -> None:
+    # Half of the other at every start, whatever is drawn: only the unseen start, at which both are
+    # 100, leaves the upper end room.
+    steady = ratio_interval([[(v / 2, v) for v in (20.0, 40.0, 60.0, 80.0) * 9]])
+    assert steady is not None
+    assert steady.low == pytest.approx(0.5)
+    assert 0.5 < steady.high < 0.6
+    nothing = ratio_interval([[(0.0, 50.0)] * 12])
+    assert nothing is not None
+    assert nothing.low == 0 and 0.2 < nothing.high < 0.5
+    assert ratio_interval([[(10.0, 0.0)] * 12]) is None
+
+
+def test_ratio_covers_that_of_a_population() -> None:
+    random = generator(3, 'ratio')
+    covered = 0
+    for trial in range(200):
+        best = np.where(random.random(12) < 0.5, 100.0, 0.0)
+        mine = best * (random.random(12) < 0.3)
+        if best.any():
+            found = ratio_interval([list(zip(mine, best, strict=True))], seed=trial, resamples=400)
+            assert found is not None
+            covered += found.low <= 0.3 <= found.high
+    assert covered / 200 >= 0.93
 
 
 def test_permutations_of_three_differences_by_hand() -> None:
