@@ -87,6 +87,16 @@ class BudgetSpec(Schema):
     max_decisions: Annotated[int, Field(ge=1, le=10**6)] | None = None
 
 
+class TotalSpec(Schema):
+    """Limits of the whole file over all of its runs and resumes: USD, tokens in and out.
+
+    No run begins once one is reached; runs that are under way are finished.
+    """
+
+    max_cost: Annotated[float, Field(ge=1e-6, le=1e9)] | None = None
+    max_tokens: Annotated[int, Field(ge=1, le=10**15)] | None = None
+
+
 class CallSpec(Schema):
     """Patience with an endpoint: wall times [s] and numbers of further attempts."""
 
@@ -117,7 +127,7 @@ class BenchmarkFile(Schema):
         durations: Lengths of an episode [s], a curve, never averaged; the task's if empty.
         t_interval: Length of a maneuver [s]; the task's if None.
         prompts: Names of prompts, or directories of templates.
-        track, memory, transfer, budget, calls: See there.
+        track, memory, transfer, budget, total_budget, calls: See there.
         profile: ``standard``, ``hard`` or a YAML file.
         frame: ``shifted`` hides the released coordinates from the models.
         frame_seed: Of the one shift that all runs of the file share, so that memories transfer.
@@ -153,6 +163,7 @@ class BenchmarkFile(Schema):
     sensors: Literal['auto', 'all', 'truth', 'none'] = 'auto'
     device: Literal['auto', 'cpu', 'cuda'] = 'auto'
     budget: BudgetSpec = BudgetSpec()
+    total_budget: TotalSpec = TotalSpec()
     calls: CallSpec = CallSpec()
     results_dir: Word = 'runs'
     config: tuple[Word, ...] = ()

@@ -48,8 +48,21 @@ def positive(text: str) -> int:
     Raises:
         argparse.ArgumentTypeError: It is none.
     """
-    if not re.fullmatch(r'\d{1,6}', text) or int(text) < 1:
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number from 1 on')
+    return _whole(text, 1)
+
+
+def count(text: str) -> int:
+    """Return a whole number from 0 on.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not re.fullmatch(r'\d{1,6}', text) or int(text) < least:
+        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number from {least} on')
     return int(text)
 
 

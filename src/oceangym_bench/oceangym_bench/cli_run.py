@@ -14,6 +14,7 @@ from oceangym_bench.cells import cells_of, select, with_sources
 from oceangym_bench.cli_kit import (
     add_file,
     add_filter,
+    count,
     EXIT_ERROR,
     log_console,
     place_of,
@@ -37,23 +38,37 @@ from oceangym_bench.executors import (
     SerialExecutor,
 )
 from oceangym_bench.progress import ProgressWatcher
-from oceangym_bench.runner import Redo, run_benchmark
+from oceangym_bench.runner import MAX_FAILURES, Redo, run_benchmark, RunSummary
 from oceangym_bench.table import Number, Table
 from oceangym_core.errors import OceanGymError
 
+# Failed runs that are named at the end of a run.
+MOST_NAMED = 10
+
 
 def run_verb(words: Sequence[str]) -> int:
-    """Run what is still to be run; 1 if a run failed."""
+    """Run what is still to be run; 1 while a run has failed or the rest was not begun."""
     parser = verb_parser(
-        'run', 'Run a benchmark file; finished runs are kept, so that it resumes.'
+        'run',
+        'Run a benchmark file; finished runs are kept, so that it resumes, and failed ones are made '
+        'again.',
     )
     add_file(parser, directory=False)
     add_filter(parser)
     parser.add_argument(
         '--redo',
-        choices=[redo.value for redo in Redo if redo is not Redo.NONE],
-        default=Redo.NONE.value,
-        help='make finished runs again: those that ended by an error, or all',
+        choices=[redo.value for redo in Redo],
+        default=Redo.FAILED.value,
+        help='which finished runs are made again: those that ended by an error (failed, the '
+        'default), none, or all',
+    )
+    parser.add_argument(
+        '--max-failures',
+        type=count,
+        default=MAX_FAILURES,
+        metavar='N',
+        help='leave the rest when N runs of a model failed alike without a success between '
+        f'(default: {MAX_FAILURES}; 0: never)',
     )
     parser.add_argument('--limit', type=positive, help='begin at most so many runs')
     parser.add_argument(
@@ -102,6 +117,7 @@ def run_verb(words: Sequence[str]) -> int:
             filters=given.filter,
             redo=Redo(given.redo),
             limit=given.limit,
+            max_failures=given.max_failures,
             # The nodes of a cluster have keys of their own.
             check_models=given.executor != 'ray',
         )
@@ -110,8 +126,24 @@ def run_verb(words: Sequence[str]) -> int:
         f'{summary.ran} runs made in {summary.wall_s:.0f} s, {summary.kept} kept, '
         f'{summary.failed} failed{left}'
     )
+    _say_failures(summary, redone=given.redo != Redo.NONE.value)
     print(summary.directory)
-    return EXIT_ERROR if summary.failed else 0
+    return EXIT_ERROR if summary.failed or summary.stopped else 0
+
+
+def _say_failures(summary: RunSummary, *, redone: bool) -> None:
+    """Name the failed runs and how they are made again."""
+    for cell_id, message in list(summary.failures.items())[:MOST_NAMED]:
+        say(f'failed: {cell_id}: {message}')
+    if summary.failed > MOST_NAMED:
+        say(f'... and {summary.failed - MOST_NAMED} more; `oceangym bench status` names them all')
+    if summary.stopped:
+        say(f'stopped with {summary.left} runs left: {summary.stopped}')
+    elif summary.failed:
+        say(
+            'failed runs are made again by the same command'
+            + ('' if redone else ' without --redo none')
+        )
 
 
 def status_verb(words: Sequence[str]) -> int:

@@ -25,6 +25,7 @@ from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError
 from oceangym_core.paths import user_path
 from oceangym_core.record import EPISODE_FILE, SCORE_FILE
+from oceangym_core.scoring import rescore
 from oceangym_core.text_files import MAX_YAML_BYTES, read_json, read_text, write_atomic
 
 BENCHMARK_COPY = 'benchmark.yaml'
@@ -69,6 +70,30 @@ class CellStatus:
         if self.score is None:
             return False
         return self.score.get('ending') != Ending.CANCELLED.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What runs have cost [USD], and their tokens in and out."""
+
+    cost: float = 0.0
+    tokens: int = 0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(cost=self.cost + other.cost, tokens=self.tokens + other.tokens)
+
+
+def _spent_in(folder: Path) -> Spending:
+    if not folder.is_dir():
+        return Spending()
+    score = whole_score(folder)
+    if score is None:
+        # Cut short: what its record holds was paid for.
+        try:
+            score = rescore(folder)
+        except OceanGymError:
+            return Spending()
+    return Spending(cost=float(score.get('cost_usd', 0.0)), tokens=int(score.get('tokens', 0)))
 
 
 class BenchmarkDirectory:
@@ -194,6 +219,21 @@ class BenchmarkDirectory:
             if isinstance(content, dict):
                 return str(content.get('error', ''))
         return 'unknown: its note is not readable'
+
+    def error_of(self, cell_id: str) -> str:
+        """Return why a run's episode ended by an error; empty if it did not."""
+        score = whole_score(self.runs / cell_id) or {}
+        ending = score.get('ending')
+        return str(score.get('message') or ending) if ending == Ending.ERROR.value else ''
+
+    def spent(self) -> Spending:
+        """Return what all runs have cost, those moved aside and cut short included."""
+        folders = [f for root in (self.runs, self.aside) for f in sorted(root.glob('*'))]
+        return sum((_spent_in(folder) for folder in folders), Spending())
+
+    def spent_on(self, cell_id: str) -> Spending:
+        """Return what a run has cost."""
+        return _spent_in(self.runs / cell_id)
 
     def note(self, result: JobResult) -> None:
         """Keep the reason of a failure, or forget it when the run has been made."""

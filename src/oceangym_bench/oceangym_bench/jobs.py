@@ -124,6 +124,11 @@ class JobQueue:
         self._running: dict[str, Cell] = {}
         self._done = set(done)
         self._runs = runs
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Hand out no further job."""
+        self._stopped = True
 
     def __len__(self) -> int:
         """Return how many are neither finished nor running."""
@@ -136,6 +141,8 @@ class JobQueue:
             workshop: What the asking worker has built: a cell that needs the same comes first,
                 then one that needs what no other worker is busy with.
         """
+        if self._stopped:
+            return None
         ready = [c for c in self._waiting.values() if self._done.issuperset(c.sources)]
         if not ready:
             return None

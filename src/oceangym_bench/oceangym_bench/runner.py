@@ -1,21 +1,27 @@
-"""Runs a benchmark file: what is finished is kept, what was cut short or failed is run again."""
+"""Running a benchmark file: finished runs are kept, those cut short or failed are made again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+import re
 import time
 from typing import Protocol
 
-from oceangym_bench.benchmark_file import load_benchmark
+from oceangym_bench.benchmark_file import load_benchmark, TotalSpec
 from oceangym_bench.cells import Cell, cells_of, select, with_sources
-from oceangym_bench.directory import BenchmarkDirectory, CellState, CellStatus, whole_score
+from oceangym_bench.directory import BenchmarkDirectory, CellState, CellStatus, Spending
 from oceangym_bench.executors import Executor
 from oceangym_bench.jobs import Job, JobQueue, JobResult
+from oceangym_core.errors import OceanGymError
 from oceangym_core.options import MODEL_AGENTS
 from oceangym_worlds.world_files import world_file
+
+# Equal failures of one model after which the rest is not tried.
+MAX_FAILURES = 5
 
 
 class Redo(str, Enum):
@@ -53,10 +59,12 @@ class RunSummary:
     Attributes:
         directory: Where everything is.
         total: Runs that were asked for.
-        kept: Finished before.
-        ran: Finished now.
-        failed: Without a whole record, or ended by an error.
-        left: Not begun, because of a limit.
+        kept: Finished before, without an error.
+        ran: Finished now, without an error.
+        failures: Why, by id of the runs without a whole record or ended by an error, those of before
+            that were not made again included.
+        left: Not begun, because of a limit or of `stopped`.
+        stopped: Why the rest was not begun; empty where it was.
         wall_s: [s].
     """
 
@@ -64,9 +72,68 @@ class RunSummary:
     total: int
     kept: int
     ran: int
-    failed: int
+    failures: Mapping[str, str]
     left: int
+    stopped: str
     wall_s: float
+
+    @property
+    def failed(self) -> int:
+        """Number of the failures."""
+        return len(self.failures)
+
+
+class StopRule:
+    """Reasons to leave the rest of a matrix: the budget of the file, and equal failures.
+
+    Args:
+        total: Budget of the file.
+        spent: What its runs have cost so far.
+        max_failures: Equal failures of one model, without a success between, that stop the matrix;
+            0 for none.
+    """
+
+    def __init__(self, total: TotalSpec, spent: Spending, max_failures: int) -> None:
+        self._total = total
+        self._spent = spent
+        self._max_failures = max_failures
+        self._failures: Counter[tuple[str, str]] = Counter()
+        self._last: dict[tuple[str, str], str] = {}
+
+    def add_spending(self, spent: Spending) -> None:
+        """Count what a run has cost."""
+        self._spent += spent
+
+    def add_success(self, model: str) -> None:
+        """Forget the failures of a model: what stood in its way is over."""
+        for key in [key for key in self._failures if key[0] == model]:
+            del self._failures[key]
+
+    def add_failure(self, model: str, message: str) -> None:
+        """Count a failure; messages that differ in numbers and names of runs are equal."""
+        key = (model, re.sub(r'\S*\d\S*', '#', message)[:400])
+        self._failures[key] += 1
+        self._last[key] = message
+
+    def reason(self) -> str:
+        """Return why no further run may begin; empty if one may."""
+        for name, spent, limit in (
+            ('max_cost', self._spent.cost, self._total.max_cost),
+            ('max_tokens', self._spent.tokens, self._total.max_tokens),
+        ):
+            if limit is not None and spent >= limit:
+                return (
+                    f'the budget of the file is spent: {spent:.6g} of total_budget.{name} '
+                    f'{limit:.6g}. To go on, raise it in the file and give the same command again'
+                )
+        for key, count in self._failures.items():
+            if 0 < self._max_failures <= count:
+                return (
+                    f'{count} runs of {key[0]} failed alike: {self._last[key]}. Put that right and give the '
+                    'same command again: it makes the failed runs again and goes on. '
+                    '--max-failures 0 tries every run whatever happens'
+                )
+        return ''
 
 
 def run_benchmark(
@@ -76,8 +143,9 @@ def run_benchmark(
     watcher: Watcher,
     results_dir: Path | None = None,
     filters: Sequence[str] = (),
-    redo: Redo = Redo.NONE,
+    redo: Redo = Redo.FAILED,
     limit: int | None = None,
+    max_failures: int = MAX_FAILURES,
     check_models: bool = True,
 ) -> RunSummary:
     """Run what is still to be run of a benchmark file.
@@ -90,11 +158,12 @@ def run_benchmark(
         filters: Only runs that match one of these, and those whose memory they take.
         redo: Which finished runs are made again.
         limit: Most runs to be begun.
+        max_failures: See `StopRule`.
         check_models: Whether to see before anything runs that each model has what it needs.
 
     Raises:
-        OceanGymError: The file is wrong, does not fit the results that are there, or somebody else
-            is running it.
+        OceanGymError: The file is wrong, does not fit the results that are there, another process
+            is running it, or its budget is spent.
     """
     begin = time.monotonic()
     benchmark = load_benchmark(source)
@@ -111,11 +180,12 @@ def run_benchmark(
         if added:
             watcher.say(f'the file has {added} more runs than before')
         states = [directory.status(cell) for cell in wanted]
-        chosen_ids = {cell.id for cell in chosen}
-        due = [s for s in states if _is_due(s, redo if s.cell.id in chosen_ids else Redo.NONE)]
-        due = due if limit is None else due[:limit]
+        due = _due(states, redo, {cell.id for cell in chosen})[:limit]
         due_ids = {status.cell.id for status in due}
         done = frozenset(s.cell.id for s in states if s.finished and s.cell.id not in due_ids)
+        rule = StopRule(benchmark.total_budget, directory.spent(), max_failures)
+        if due and rule.reason():
+            raise OceanGymError(rule.reason())
         if check_models:
             try_models([status.cell for status in due])
         prepare_worlds([status.cell for status in due], watcher.say)
@@ -125,39 +195,56 @@ def run_benchmark(
                 watcher.say(f'{status.cell.id} was cut short; its record is moved to {moved}')
         watcher.begin(len(due) + len(done), len(done))
         queue = JobQueue([status.cell for status in due], directory.runs, done)
-        failed: list[str] = []
+        models = {status.cell.id: status.cell.model for status in due}
+        over: set[str] = set(done)
 
         def finished(result: JobResult) -> None:
             directory.note(result)
-            if result.error or _ended_in_error(directory, result.cell_id):
-                failed.append(result.cell_id)
+            over.add(result.cell_id)
             watcher.finished(result)
+            rule.add_spending(directory.spent_on(result.cell_id))
+            error = result.error or directory.error_of(result.cell_id)
+            if error:
+                rule.add_failure(models[result.cell_id], error)
+            else:
+                rule.add_success(models[result.cell_id])
+            if rule.reason():
+                queue.stop()
 
         def started(job: Job) -> None:
             watcher.started(job.cell_id)
 
         if due:
             make_executor(directory).run(queue, started=started, finished=finished)
+        after = [directory.status(cell) for cell in wanted]
+    failures = {
+        s.cell.id: s.message or 'it left no whole record'
+        for s in after
+        if s.cell.id in over and s.state not in (CellState.DONE, CellState.PENDING)
+    }
+    left = len(states) - len(due) - len(done) + len(queue)
+    kept = len([cell_id for cell_id in done if cell_id not in failures])
     return RunSummary(
         directory=directory.root,
         total=len(wanted),
-        kept=len(done),
-        ran=len(due) - len(failed) - len(queue),
-        failed=len(failed),
-        left=len(wanted) - len(done) - len(due) + len(queue),
+        kept=kept,
+        ran=len(wanted) - kept - len(failures) - left,
+        failures=failures,
+        left=left,
+        stopped=rule.reason() if len(queue) else '',
         wall_s=time.monotonic() - begin,
     )
 
 
-def _is_due(status: CellStatus, redo: Redo) -> bool:
-    if not status.finished or redo is Redo.ALL:
-        return True
-    return redo is Redo.FAILED and status.state is CellState.ERROR
-
-
-def _ended_in_error(directory: BenchmarkDirectory, cell_id: str) -> bool:
-    score = whole_score(directory.runs / cell_id)
-    return score is None or score['ending'] == 'error'
+def _due(states: Sequence[CellStatus], redo: Redo, chosen: set[str]) -> list[CellStatus]:
+    """Return the runs to be made; those that only give their memory are kept if they are there."""
+    return [
+        status
+        for status in states
+        if not status.finished
+        or (redo is Redo.ALL and status.cell.id in chosen)
+        or (redo is not Redo.NONE and status.state is CellState.ERROR)
+    ]
 
 
 def prepare_worlds(cells: Iterable[Cell], say: Callable[[str], None]) -> None:

@@ -255,6 +255,113 @@ def test_redo_and_limit(tmp_path: Path) -> None:
     assert (first.directory / 'aside' / 'idle.task2.point1.w0.r0.t60.1').is_dir()
 
 
+class Endings:
+    """An executor that closes each run's record with the ending and price that it is given."""
+
+    def __init__(self, directory: BenchmarkDirectory, endings: Callable[[str], str]) -> None:
+        self._runs, self._endings = directory.runs, endings
+        self.order: list[str] = []
+
+    def run(
+        self,
+        queue: JobQueue,
+        *,
+        started: Callable[[Job], None],
+        finished: Callable[[JobResult], None],
+    ) -> None:
+        while (item := queue.next_job(None)) is not None:
+            cell_id = item[0].cell_id
+            self.order.append(cell_id)
+            ending = self._endings(cell_id)
+            folder = self._runs / cell_id
+            folder.mkdir()
+            (folder / 'episode.jsonl').write_text('{"kind": "end"}\n')
+            score = {'ending': ending, 'cost_usd': 0.25, 'tokens': 100, 'message': ''}
+            if ending == 'error':
+                score['message'] = f'run {len(self.order)}: connection to 10.0.0.1:80 refused'
+            (folder / 'score.json').write_text(json.dumps(score))
+            for result in queue.finish(JobResult(cell_id=cell_id)):
+                finished(result)
+
+
+def ended(
+    source: Path, tmp_path: Path, endings: Callable[[str], str], **options: Any
+) -> tuple[RunSummary, list[str]]:
+    """Run a file with made-up endings; return the summary and what was begun."""
+    made: list[Endings] = []
+
+    def executor(directory: BenchmarkDirectory) -> Executor:
+        made.append(Endings(directory, endings))
+        return made[0]
+
+    summary = run(source, tmp_path, executor, **options)
+    return summary, made[0].order if made else []
+
+
+def test_a_matrix_stops_when_a_model_fails_alike_and_goes_on_with_the_same_command(
+    tmp_path: Path,
+) -> None:
+    seeds = list(range(8))
+    source = write(
+        tmp_path, models=['idle'], tasks=['task2'], starts=['random'], start_seeds=seeds
+    )
+    summary, order = ended(source, tmp_path, lambda _: 'error')
+    assert (len(order), summary.failed, summary.left, summary.ran) == (5, 5, 3, 0)
+    # Numbers in a message make no other failure of it.
+    assert 'failed alike: run 5: connection to 10.0.0.1:80 refused' in summary.stopped
+    # With the server up again, the same command makes the failed ones again and the rest.
+    summary, order = ended(source, tmp_path, lambda _: 'time')
+    assert (len(order), summary.ran, summary.kept, summary.failed) == (8, 8, 0, 0)
+    assert summary.stopped == ''
+    assert ended(source, tmp_path, lambda _: 'time')[0].kept == 8
+
+
+def test_failures_that_remain_are_named_and_are_not_called_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write(tmp_path, models=['idle'], tasks=['task2'])
+    summary, _ = ended(source, tmp_path, lambda name: 'error' if 'point1' in name else 'time')
+    assert (summary.ran, summary.failed, summary.stopped) == (1, 1, '')
+    words = ['run', str(source), '--results-dir', str(tmp_path), '--executor', 'serial']
+    assert main([*words, '--redo', 'none']) == 1
+    told = capsys.readouterr().err
+    assert '1 kept, 1 failed' in told
+    assert 'failed: idle.task2.point1.w0.r0.t60: run ' in told
+    assert 'made again by the same command without --redo none' in told
+    assert main(words) == 0
+    assert '1 runs made' in capsys.readouterr().err
+
+
+def test_a_success_between_lets_a_matrix_go_on(tmp_path: Path) -> None:
+    seeds = list(range(12))
+    source = write(
+        tmp_path, models=['idle'], tasks=['task2'], starts=['random'], start_seeds=seeds
+    )
+    count = iter(range(100))
+    summary, order = ended(source, tmp_path, lambda _: 'time' if next(count) == 4 else 'error')
+    # Four, a success, and five more.
+    assert (len(order), summary.ran, summary.failed, summary.left) == (10, 1, 9, 2)
+    summary, order = ended(source, tmp_path, lambda _: 'error', max_failures=0)
+    assert (len(order), summary.failed, summary.left) == (11, 11, 0)
+
+
+def test_the_budget_of_a_file_counts_every_run_that_was_ever_paid(tmp_path: Path) -> None:
+    changes: dict[str, Any] = {'models': ['idle'], 'tasks': ['task2'], 'starts': ['random']}
+    changes['start_seeds'] = list(range(8))
+    source = write(tmp_path, total_budget={'max_cost': 1.0}, **changes)
+    summary, order = ended(source, tmp_path, lambda _: 'error', max_failures=0)
+    assert (len(order), summary.left) == (4, 4)
+    assert 'budget of the file is spent: 1 of total_budget.max_cost 1' in summary.stopped
+    with pytest.raises(OceanGymError, match='budget of the file is spent'):
+        ended(source, tmp_path, lambda _: 'time')
+    # The four that failed are moved aside and stay paid: two more of 0.25 USD fit.
+    source = write(tmp_path, total_budget={'max_cost': 1.5}, **changes)
+    summary, order = ended(source, tmp_path, lambda _: 'time')
+    assert (len(order), summary.ran, summary.left) == (2, 2, 6)
+    source = write(tmp_path, total_budget={'max_tokens': 700}, **changes)
+    assert len(ended(source, tmp_path, lambda _: 'time')[1]) == 1
+
+
 def test_only_runs_may_be_added_to_a_file_with_results(tmp_path: Path) -> None:
     source = write(tmp_path, models=['idle'], tasks=['task2'])
     root = run(source, tmp_path, filters=['point1']).directory
