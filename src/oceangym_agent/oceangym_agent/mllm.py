@@ -64,9 +64,11 @@ class MllmAgent:
         self._clock = clock
 
     @classmethod
-    def of(cls, options: RunOptions, directory: Path | None) -> MllmAgent:
+    def of(
+        cls, options: RunOptions, directory: Path | None, *, resume_from: Path | None = None
+    ) -> MllmAgent:
         """Return the agent of a run; see `mllm_parts.model_parts` for what it refuses."""
-        return cls(model_parts(options, directory))
+        return cls(model_parts(options, directory, resume_from=resume_from))
 
     def close(self) -> None:
         """Close the model; a call under way fails."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+import logging
 from pathlib import Path
 
 from oceangym_agent.chat import ChatModel
 from oceangym_agent.memory import Experience, load_experience
 from oceangym_agent.models.budget import Budget
-from oceangym_agent.models.client import make_model
+from oceangym_agent.models.client import make_model, OpenAIModel
 from oceangym_agent.models.presets import load_preset, ModelPreset
+from oceangym_agent.models.recorded import RecordedModel
 from oceangym_agent.prompts import (
     CoverageInput,
     load_prompt,
@@ -22,12 +24,14 @@ from oceangym_agent.prompts import (
 )
 from oceangym_agent.replies import format_instructions, reply_schema
 from oceangym_agent.replies.reply import ParsedReply, ReplyStyle
-from oceangym_agent.trace import TraceWriter
+from oceangym_agent.trace import read_trace, TRACE_FILE, TraceWriter
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import shift_for
 from oceangym_core.options import RunOptions
 from oceangym_core.tasks import config_folder, TaskRegistry
 from oceangym_core.text_files import utf8_text
+
+_LOG = logging.getLogger(__name__)
 
 # Of what messages, bags and records hold; the trace has the whole reply.
 RAW_REPLY_CHARACTERS = 20_000
@@ -49,7 +53,9 @@ class ModelParts:
     close: Callable[[], None]
 
 
-def model_parts(options: RunOptions, directory: Path | None) -> ModelParts:
+def model_parts(
+    options: RunOptions, directory: Path | None, *, resume_from: Path | None = None
+) -> ModelParts:
     """Look up preset, prompt and experience of a run, and prepare its model and trace.
 
     Nothing is asked yet, so that this finds out cheaply what a run lacks.
@@ -57,6 +63,7 @@ def model_parts(options: RunOptions, directory: Path | None) -> ModelParts:
     Args:
         options: Of the run.
         directory: Where the trace goes, if anywhere.
+        resume_from: Directory of the same run as it was interrupted, see `RecordedModel`.
 
     Raises:
         OceanGymError: One of them does not exist or is wrong, or the model's key is missing.
@@ -86,7 +93,7 @@ def model_parts(options: RunOptions, directory: Path | None) -> ModelParts:
     )
     return ModelParts(
         options=options,
-        model=model,
+        model=_resumed(model, resume_from, budget),
         budget=budget,
         prompt=prompt,
         settings=prompt_settings(options, preset),
@@ -94,6 +101,18 @@ def model_parts(options: RunOptions, directory: Path | None) -> ModelParts:
         trace=trace,
         close=model.close,
     )
+
+
+def _resumed(model: OpenAIModel, directory: Path | None, budget: Budget) -> ChatModel:
+    """Return the model, with the replies of an interrupted run before it where there are any."""
+    if directory is None or not (directory / TRACE_FILE).is_file():
+        return model
+    try:
+        steps = read_trace(directory)
+    except OceanGymError as error:
+        _LOG.warning('%s; the model is asked anew', error)
+        return model
+    return RecordedModel(model, steps, name=model.preset.model, budget=budget)
 
 
 def prompt_settings(options: RunOptions, preset: ModelPreset) -> PromptSettings:

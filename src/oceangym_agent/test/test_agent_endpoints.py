@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import Enum
 import json
+from multiprocessing import get_context
 from pathlib import Path
 import re
+import tempfile
 import time
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 
 from oceangym_agent.agent import GoalView, StatusView
-from oceangym_agent.chat import NoReply
+from oceangym_agent.chat import (
+    ChatMessage,
+    ChatRequest,
+    ModelUnavailable,
+    NoReply,
+    Role,
+    TextPart,
+)
 from oceangym_agent.mllm import MllmAgent
 from oceangym_agent.mllm_parts import model_parts
 from oceangym_agent.models.client import LAST_DELAY_S, make_model
-from oceangym_agent.models.presets import load_preset
+from oceangym_agent.models.presets import load_preset, ModelPreset
+from oceangym_agent.models.probe import probe, ProbeResult
+from oceangym_agent.models.rate_limit import RateLimiter
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceCall
@@ -568,3 +582,120 @@ def test_a_quirk_that_lasts_means_hold_to_the_end(tmp_path: Path, name: str) -> 
     tokens = sum(d.tokens_in + d.tokens_out for d in flight.decisions)
     assert tokens == sum(c.reply.tokens_in + c.reply.tokens_out for c in flight.calls if c.reply)
     assert tokens > 0
+
+
+# ------------------------------------------------------------------ one question before a series
+
+
+def probed(script: Script, preset: ModelPreset = PRESET) -> ProbeResult:
+    """Probe a server that answers like this."""
+    with ScriptedModelServer(script=script, key=KEY) as server:
+        return probe(
+            preset,
+            base_url=server.url,
+            environ={'OPENAI_API_KEY': KEY},
+            clock=lambda: 0.0,
+            wait=lambda duration: False,
+        )
+
+
+def test_a_probe_sends_one_small_image_and_counts_what_it_took() -> None:
+    def say(body: Mapping[str, Any], number: int) -> str:
+        (message,) = body['messages']
+        url = message['content'][1]['image_url']['url']
+        image = cv2.imdecode(np.frombuffer(base64.b64decode(url.partition(',')[2]), np.uint8), 1)
+        assert image is not None
+        blue, green, red = image.reshape(-1, 3).mean(axis=0)
+        assert red > 200 and max(green, blue) < 30 and image.shape == (64, 64, 3)
+        return '{"colour": "Red"}'
+
+    result = probed(say)
+    assert result.ok and result.warnings == ()
+    assert result.tokens_in > 85 and result.tokens_out > 0
+    price = (result.tokens_in * PRESET.price_in + result.tokens_out * PRESET.price_out) / 1e6
+    assert result.cost == pytest.approx(price) and price > 0
+
+
+@pytest.mark.parametrize(
+    ('script', 'warning'),
+    [
+        (lambda body, n: '{"colour": "blue"}', 'image was not seen'),
+        (lambda body, n: 'It is red.', 'no JSON object'),
+        (refusing('seed', unsupported('seed')), 'seed was left out'),
+    ],
+)
+def test_a_probe_tells_what_to_know_before_paying(script: Script, warning: str) -> None:
+    result = probed(script)
+    assert result.ok and warning in ' '.join(result.warnings)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'problem'),
+    [
+        (Fault(kind=FaultKind.AUTH), 'OPENAI_API_KEY'),
+        (Fault(kind=FaultKind.OUT_OF_CREDIT), 'no credit'),
+        (changed(finish_reason='length'), 'max_output_tokens'),
+        (changed(message={'tool_calls': [TOOL]}), 'calls a tool'),
+    ],
+)
+def test_a_probe_finds_what_makes_runs_worthless(answer: Fault, problem: str) -> None:
+    result = probed(lambda body, n: answer)
+    assert not result.ok and problem in result.problem and KEY not in repr(result)
+
+
+# ------------------------------------------------------------------ a limit that workers share
+
+
+def take_turns(path: Path, count: int) -> list[float]:
+    """Waits of one worker at 10 requests a minute; time stands still."""
+    limiter = RateLimiter(path, requests_per_minute=10.0, clock=lambda: 1000.0)
+    waits = [limiter.take(longest_s=1e6) for _ in range(count)]
+    return [wait for wait in waits if wait is not None]
+
+
+def test_workers_in_several_processes_share_one_limit(tmp_path: Path) -> None:
+    path = tmp_path / 'limit'
+    with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as workers:
+        waits = workers.map(take_turns, [path] * 4, [10] * 4)
+        taken = sorted(wait for worker in waits for wait in worker)
+    assert taken == pytest.approx([6.0 * k for k in range(40)])
+
+
+def test_a_limit_gives_no_turn_beyond_the_deadline_or_while_it_is_held(tmp_path: Path) -> None:
+    now = 1000.0
+    limiter, other = (
+        RateLimiter(tmp_path / 'limit', requests_per_minute=10.0, clock=lambda: now)
+        for _ in range(2)
+    )
+    assert [limiter.take(longest_s=5.0), other.take(longest_s=5.0)] == [0.0, None]
+    # The turn that was too late for one worker is left to the next.
+    assert other.take(longest_s=6.0) == pytest.approx(6.0)
+    limiter.hold(30.0)
+    assert other.take(longest_s=100.0) == pytest.approx(30.0)
+    now = 2000.0
+    assert other.take(longest_s=0.0) == 0.0
+    # A state from the future is not believed.
+    (tmp_path / 'limit').write_text('1e12')
+    assert limiter.take(longest_s=0.0) == 0.0
+
+
+def test_a_model_waits_for_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('TMPDIR', str(tmp_path))
+    monkeypatch.setattr(tempfile, 'tempdir', None)
+    waits: list[float] = []
+    preset = PRESET.model_copy(update={'requests_per_minute': 1.0})
+    request = ChatRequest(messages=(ChatMessage(role=Role.USER, parts=(TextPart(text='Hi'),)),))
+    with (
+        ScriptedModelServer(script=lambda body, n: REPLY) as server,
+        make_model(
+            preset,
+            base_url=server.url,
+            environ={'OPENAI_API_KEY': KEY},
+            wait=lambda duration: waits.append(duration) or False,
+        ) as model,
+    ):
+        for _ in range(2):
+            model.complete(request, deadline_s=600.0)
+        with pytest.raises(ModelUnavailable, match='requests_per_minute'):
+            model.complete(request, deadline_s=30.0)
+    assert len(waits) == 1 and 30.0 < waits[0] <= 60.0

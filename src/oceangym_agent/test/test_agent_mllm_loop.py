@@ -23,6 +23,7 @@ from oceangym_agent.mllm_parts import (
     NOT_UNDERSTOOD,
     RAW_REPLY_CHARACTERS,
 )
+from oceangym_agent.models.recorded import NOTE
 from oceangym_agent.prompts import load_prompt
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
@@ -88,8 +89,12 @@ class Dive:
         self.server = server
         self.directory = directory
         self.now = 0.0
+        options = dict(options)
+        resume_from = options.pop('resume_from', None)
         parts = model_parts(
-            RunOptions(agent='scripted', base_url=server.url, **options), directory
+            RunOptions(agent='scripted', base_url=server.url, **options),
+            directory,
+            resume_from=resume_from,
         )
         self.agent = MllmAgent(parts, clock=lambda: self.now)
         self.agent.begin(GOAL)
@@ -489,3 +494,42 @@ def test_a_run_directory_holds_one_trace(tmp_path: Path) -> None:
     (tmp_path / 'trace.jsonl').touch()
     with pytest.raises(OceanGymError, match='already holds a trace'):
         model_parts(RunOptions(agent='scripted'), tmp_path)
+
+
+# ------------------------------------------------------------------ going on after an interruption
+
+
+def test_an_interrupted_episode_goes_on_without_paying_again(tmp_path: Path) -> None:
+    """Cut in the middle of a line of the trace; what was answered before is not asked again."""
+
+    def say(body: Mapping[str, Any], number: int) -> str:
+        text = '\n'.join(texts(body))
+        if 'Step: 1' in text and 'not carried out' not in text:
+            return GARBAGE
+        return reply(magnitude=float(len(text) % 17 + 1))
+
+    def fly(name: str, options: Mapping[str, Any]) -> tuple[list[Any], int]:
+        with dive(tmp_path / name, say, **options) as flight:
+            turns = [flight.decide(index).decision for index in range(3)]
+            assert flight.agent._parts.budget.tokens == sum(
+                d.tokens_in + d.tokens_out for d in turns
+            )
+            return turns, len(flight.server.requests)
+
+    whole, asked = fly('whole', {})
+    cut = tmp_path / 'cut'
+    cut.mkdir()
+    lines = (tmp_path / 'whole' / 'trace.jsonl').read_text().splitlines(keepends=True)
+    (cut / 'trace.jsonl').write_text(''.join(lines[:2]) + lines[2][:50])
+    resumed, asked_again = fly('resumed', {'resume_from': cut})
+    assert (asked, asked_again) == (4, 1)
+    assert [replace(d, notes=(), latency_s=0.0) for d in resumed] == [
+        replace(d, notes=(), latency_s=0.0) for d in whole
+    ]
+    assert [NOTE in d.notes for d in resumed] == [True, True, False]
+    # Another model's replies, and those to other questions, are of no use.
+    other = (cut / 'trace.jsonl').read_text().replace('"model": "scripted_patrol"', '"model": "x"')
+    for text in (other, lines[0].replace('Step: 0', 'Step: 7'), 'no trace\n'):
+        (cut / 'trace.jsonl').write_text(text)
+        _, asked_again = fly(f'anew {len(text)}', {'resume_from': cut})
+        assert asked_again == 4

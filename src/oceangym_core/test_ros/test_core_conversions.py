@@ -70,6 +70,7 @@ def test_a_decision_survives():
         tokens_out=4,
         cost=0.0125,
         latency_s=1.5,
+        notes=('request edited: seed was left out',),
     )
     message = conversions.decision_message(decision, agent='survey', stamp=90.0)
     assert message.agent == 'survey'

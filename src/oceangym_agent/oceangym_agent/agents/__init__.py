@@ -22,10 +22,13 @@ class AgentSettings:
     Attributes:
         options: Of the run.
         directory: Of the run, for what an agent records itself; None to record nothing.
+        resume_from: Directory of the same run as it was interrupted: replies in its trace are used
+            again where the same is asked. None to ask a model anew.
     """
 
     options: RunOptions = field(default_factory=RunOptions)
     directory: Path | None = None
+    resume_from: Path | None = None
 
 
 def _replay(settings: AgentSettings) -> Agent:
@@ -38,7 +41,7 @@ def _model(settings: AgentSettings) -> Agent:
     # The clients of models take a second to import, and the other agents do without them.
     from oceangym_agent.mllm import MllmAgent
 
-    return MllmAgent.of(settings.options, settings.directory)
+    return MllmAgent.of(settings.options, settings.directory, resume_from=settings.resume_from)
 
 
 AGENTS: dict[str, Callable[[AgentSettings], Agent]] = {

@@ -48,6 +48,7 @@ class Budget:
         self._lock = threading.Lock()
         self._cost = 0.0
         self._tokens = 0
+        self._tokens_in = 0
         self._calls = 0
 
     @property
@@ -61,6 +62,11 @@ class Budget:
         return self._tokens
 
     @property
+    def tokens_in(self) -> int:
+        """Input tokens so far."""
+        return self._tokens_in
+
+    @property
     def calls(self) -> int:
         """Answered calls so far."""
         return self._calls
@@ -70,6 +76,7 @@ class Budget:
         with self._lock:
             self._cost += reply.cost
             self._tokens += reply.tokens_in + reply.tokens_out
+            self._tokens_in += reply.tokens_in
             self._calls += 1
 
     def check(self, *, decisions: int = 0, wall_s: float = 0.0) -> None:

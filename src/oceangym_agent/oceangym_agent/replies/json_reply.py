@@ -67,7 +67,10 @@ _WRAPPERS = frozenset(
     }
 )
 _REPLY_KEYS = frozenset(
-    {'environment', 'special_objects', 'finds', 'magnitude', 'reason', 'action', *_ACTION_ALIASES}
+    {
+        *('environment', 'special_objects', 'finds', 'magnitude', 'reason', 'action', 'direction'),
+        *_ACTION_ALIASES,
+    }
 )
 _REASON_KEYS = ('reason', 'reasoning', 'rationale', 'explanation', 'thought', 'thoughts')
 _GENERIC = frozenset(
@@ -90,7 +93,7 @@ _HEADLESS = re.compile(r'["\'][\w ]{1,40}["\']\s*:')
 class _Candidate:
     """One object of the reply that names an action."""
 
-    source: JsonObject
+    pairs: dict[str, JsonValue]
     command: Command
     cut: bool
 
@@ -193,30 +196,48 @@ def _candidate(value: JsonObject) -> _Candidate | ReplyError:
 
 
 def _whole_candidate(value: JsonObject) -> _Candidate:
-    pairs = fields(value)
+    pairs = _with_arguments(fields(value))
     named = [item for key, item in value.pairs if plain_key(key) == 'action']
     if not named:
         named = [item for key, item in value.pairs if plain_key(key) in _ACTION_ALIASES]
-    siblings = pairs
     if not named:
         named = [next(pairs[key] for key in _NAMED_BY if key in pairs)]
-        siblings = _arguments(pairs)
     if value.cut and any(isinstance(item, Cut) for item in named):
         raise ReplyError('It breaks off within its action; answer more briefly.')
-    commands = [command for item in named for command in _commands(item, siblings, 0)]
+    commands = [command for item in named for command in _commands(item, pairs, 0)]
     command = single(commands)
     if command is None:
         raise ReplyError('Its "action" is empty.')
     if command.action not in _VALUELESS:
-        command = _with_magnitude(command, value, siblings)
-    return _Candidate(source=value, command=command, cut=value.cut)
+        command = _with_magnitude(command, value, pairs)
+    return _Candidate(pairs=pairs, command=command, cut=value.cut)
 
 
-def _arguments(pairs: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    value = next(pairs[key] for key in _ARGUMENTS if key in pairs)
+def _with_arguments(pairs: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Return the pairs of a reply that is written as a call of a tool, with those of its arguments.
+
+    Raises:
+        ReplyError: An argument is none of a reply: what it asks for would be lost.
+    """
+    value = next((pairs[key] for key in _ARGUMENTS if key in pairs), None)
     if isinstance(value, str):
         value = next((located.value for located in find_objects(value)), None)
-    return fields(value) if isinstance(value, JsonObject) else {}
+    if not isinstance(value, JsonObject):
+        return pairs
+    inner = fields(value)
+    _refuse_others(inner, _REPLY_KEYS)
+    for key in inner.keys() & pairs.keys() - set(_REASON_KEYS):
+        if inner[key] != pairs[key]:
+            raise ReplyError(f'It gives {quoted(key)} twice, and not the same.')
+    return {**inner, **pairs}
+
+
+def _refuse_others(pairs: dict[str, JsonValue], known: frozenset[str]) -> None:
+    for key in pairs:
+        if key not in known and key not in _MAGNITUDE_KEYS and key not in _REASON_KEYS:
+            raise ReplyError(
+                f'It gives the action an argument {quoted(key)}, which does not exist.'
+            )
 
 
 def _commands(value: JsonValue, siblings: dict[str, JsonValue], depth: int) -> list[Command]:
@@ -232,6 +253,8 @@ def _commands(value: JsonValue, siblings: dict[str, JsonValue], depth: int) -> l
         key = next((k for k in _NESTED_ACTION_KEYS if k in inner), None)
         if key is None:
             raise ReplyError('Its "action" is an object; give one word.')
+        inner = _with_arguments(inner)
+        _refuse_others(inner, _REPLY_KEYS.union(_NESTED_ACTION_KEYS, _ARGUMENTS))
         commands = _commands(inner[key], inner, depth + 1)
         return [_with_magnitude(c, value, inner) for c in commands]
     raise ReplyError(f'Its "action" is {_shown(value)}; give one of the words below.')
@@ -266,10 +289,6 @@ def _with_magnitude(
     if command.action in _VALUELESS:
         return command
     key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
-    if key is None:
-        inner = next((v for k in _ARGUMENTS if isinstance(v := siblings.get(k), JsonObject)), None)
-        siblings = {} if inner is None else fields(inner)
-        key = next((k for k in _MAGNITUDE_KEYS if k in siblings), None)
     if key is None:
         if source.cut and command.magnitude is None:
             raise ReplyError('It breaks off before the magnitude; answer more briefly.')
@@ -313,7 +332,7 @@ def _chosen(candidates: list[_Candidate]) -> _Candidate:
     command = single([candidate.command for candidate in whole or candidates])
     assert command is not None
     chosen = (whole or candidates)[0]
-    return _Candidate(source=chosen.source, command=command, cut=chosen.cut)
+    return _Candidate(pairs=chosen.pairs, command=command, cut=chosen.cut)
 
 
 def _from_list(text: str) -> ParsedReply | None:
@@ -329,7 +348,7 @@ def _from_list(text: str) -> ParsedReply | None:
 
 
 def _parsed(candidate: _Candidate) -> ParsedReply:
-    pairs = fields(candidate.source)
+    pairs = candidate.pairs
     reason = next((v for k in _REASON_KEYS if isinstance(v := pairs.get(k), str)), '')
     return ParsedReply(
         action=candidate.command.action,

@@ -40,6 +40,10 @@ _LATEX_TEXT = re.compile(
 _NEXT_TURN = re.compile(
     r'<\|(?:im_start|start_header_id|start)\|>\s*(?:user|system|tool)|<start_of_turn>\s*user|<\|user\|>'
 )
+# Calls of tools with their parameters in markup (Claude, GLM, Qwen): these would be lost.
+_MARKED_CALL = re.compile(
+    r'<(?:arg_key|invoke|function|parameter)(?:[= ][^<>\n]{1,100})?>', re.IGNORECASE
+)
 _TOKEN = re.compile(r'<\|[^<>|\n]{1,40}\|>')
 _INLINE_TAG = re.compile(
     r'</?(?:b|i|u|em|strong|span|code|font|mark|small|big|tt)(?:\s[^<>\n]{0,200})?>', re.IGNORECASE
@@ -64,6 +68,8 @@ def answer_of(text: str) -> str:
     text = _only_inside(text, *_BOX)
     text = _without(text, *_UNSAID)
     text = _only_inside(text, *_ANSWER)
+    if _MARKED_CALL.search(text):
+        raise ReplyError('It calls a tool, and there are none; write the reply itself.')
     text = _LATEX_TEXT.sub(r'\1', text)
     text = _LATEX_BOX.sub(r'.\nAction: \1.\n', text)
     text = _COMMAND_TAG.sub(r'.\nAction: \2\n', text)
