@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from importlib.util import module_from_spec, spec_from_file_location
 import json
 from multiprocessing import get_context
 from pathlib import Path
@@ -14,6 +15,8 @@ import re
 import tempfile
 import time
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import cv2
 import numpy as np
@@ -37,6 +40,7 @@ from oceangym_agent.models.rate_limit import RateLimiter
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceCall
+from oceangym_core.assets import assets_root
 from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision
 from oceangym_core.geometry import Pose
@@ -699,3 +703,45 @@ def test_a_model_waits_for_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(ModelUnavailable, match='requests_per_minute'):
             model.complete(request, deadline_s=30.0)
     assert len(waits) == 1 and 30.0 < waits[0] <= 60.0
+
+
+# ------------------------------------------------------------------ a person as the endpoint
+
+
+def test_a_prompt_is_answered_by_hand_over_http(tmp_path: Path) -> None:
+    path = assets_root() / 'scripts' / 'answer_by_hand.py'
+    spec = spec_from_file_location('answer_by_hand', path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server = module.Server()
+    url = f'http://127.0.0.1:{server.server_address[1]}'
+    pages: list[str] = []
+
+    def person() -> None:
+        """Read the page until there is a prompt, and answer a misunderstanding and a command."""
+        for text in ('Where am I?', 'move forward 12 m'):
+            while '<form' not in (page := urlopen(f'{url}/').read().decode()):
+                time.sleep(0.01)
+            pages.append(page)
+            number = re.search(r'name="number" value="(\d+)"', page)
+            assert number is not None
+            form = urlencode({'number': number[1], 'text': text})
+            urlopen(f'{url}/reply', data=form.encode()).read()
+
+    with server, ThreadPoolExecutor(2) as threads:
+        threads.submit(server.serve_forever)
+        answering = threads.submit(person)
+        options = RunOptions(agent='mllm', model='by_hand', base_url=f'{url}/v1')
+        agent = MllmAgent.of(options, tmp_path)
+        try:
+            agent.begin(GOAL)
+            turn = agent.decide(observation(0), StatusView(elapsed=0.0, remaining=90.0))
+            answering.result()
+        finally:
+            agent.close()
+            server.shutdown()
+    assert (turn.decision.action, turn.decision.magnitude) == (Action.FORWARD, 12.0)
+    assert turn.decision.invalid_replies == 1
+    assert 'SUNKEN SHIP' in pages[0] and pages[0].count('<img src="data:image/png;base64,') == 1
+    assert 'not carried out' in pages[1] and 'Where am I?' in pages[1]
