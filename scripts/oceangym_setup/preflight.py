@@ -17,7 +17,8 @@ FREE_DISK_GB = 3.0
 """Free space a first set-up needs: it installs about 1.9 GB, and pip unpacks beside it."""
 SHARED_MEMORY_MB = 256
 """Room for one 32 MiB Fast DDS segment for each process of an episode."""
-_STRANGE = '$`"\'\\;:*?[]{}<>|&!#%\n\t'
+_PATH_SIGNS = ' ._+=@~-/'
+"""Signs that a checkout's path may have beside letters and digits: set-up was tried with these."""
 SUPPORTED_DISTROS = ('jazzy', 'kilted')
 
 
@@ -154,12 +155,13 @@ def check_place(workspace: Workspace) -> None:
         SetupError: the path has letters beyond ASCII, or signs with a meaning of their own in search
             paths, shells and CMake.
     """
-    strange = sorted({c for c in str(workspace.root) if not c.isascii() or c in _STRANGE})
+    path = str(workspace.root)
+    strange = sorted({c for c in path if not (c.isascii() and (c.isalnum() or c in _PATH_SIGNS))})
     if strange:
         raise SetupError(
-            f'the path of this checkout, {str(workspace.root)!r}, has {" ".join(map(repr, strange))}',
+            f'the path of this checkout, {path!r}, has {" ".join(map(repr, strange))}',
             'the ROS message generators and CMake fail there: move the checkout to a path of plain '
-            'letters, digits, spaces, dots, hyphens and underscores',
+            f'letters, digits, spaces and {_PATH_SIGNS.strip(" /")}',
         )
 
 

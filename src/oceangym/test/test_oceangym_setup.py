@@ -172,13 +172,20 @@ def test_missing_compiler_is_named_with_its_package(tmp_path):
 
 @pytest.mark.parametrize(
     ('name', 'sign'),
-    [('caf\xe9', "'\xe9'"), ('a:b', "':'"), ('a$b', "'$'"), ('\u6d77', "'\u6d77'")],
+    [
+        ('caf\xe9', "'\xe9'"),
+        ('a:b', "':'"),
+        ('a$b', "'$'"),
+        ('\u6d77', "'\u6d77'"),
+        ('a (1)', "'('"),
+        ('a,b', "','"),
+    ],
 )
 def test_a_checkout_that_the_build_cannot_work_in_is_refused_at_once(name, sign, tmp_path):
     with pytest.raises(SetupError) as caught:
         install.ensure(Workspace(root=tmp_path / name, native=False))
     assert sign in caught.value.problem and 'move the checkout' in caught.value.remedy
-    preflight.check_place(Workspace(root=tmp_path / 'my check (out)+a=b,@~1', native=False))
+    preflight.check_place(Workspace(root=tmp_path / 'my check_out-1.0+a=b@~1', native=False))
 
 
 def test_a_checkout_that_is_set_up_is_used_without_writing_into_it(monkeypatch):
