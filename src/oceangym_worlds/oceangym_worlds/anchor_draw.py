@@ -1,7 +1,8 @@
-"""Draws the anchors of a world seed: mirrored with the relief, or anew under rules of distance."""
+"""Anchors of a world seed: moved with the relief that they belong to, or drawn under rules of distance."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 import itertools
 import math
@@ -19,6 +20,7 @@ Array = NDArray[np.float64]
 INSIDE_M = 40.0  # drawn anchors keep this far from the bounds
 SPACING_M = 50.0  # and from each other
 START_CLEARANCE_M = 30.0  # and from every start, horizontally
+PROP_SPACING_M = 40.0  # of other props from anchors, starts, the pipeline and each other
 PAD_RADIUS_M = 9.5
 STEEPEST = 0.42  # mean gradient allowed between two anchors, so that pads and slopes fit between
 _TRIES = 4000
@@ -27,46 +29,68 @@ _LEG_M = (90.0, 240.0)  # length of a leg of the pipeline to an anchor that is d
 
 @dataclass(frozen=True)
 class Motion:
-    """How the relief of another seed lies: mirrored about the bounds' middle, then shifted."""
+    """A rigid motion of the relief: a turn, possibly with a mirroring, about `pivot`, which moves to `place`.
 
-    centre: Array
-    flip: Array
-    shift: Array
+    `turn` is an orthonormal matrix (2, 2).
+    """
+
+    pivot: Array
+    turn: Array
+    place: Array
 
     def point(self, xy: NDArray[np.floating] | tuple[float, ...]) -> Array:
         """Return where a point (x, y) of the released layout comes to lie."""
-        return (
-            self.centre + self.flip * (np.asarray(xy, dtype=float)[:2] - self.centre) + self.shift
-        )
+        return self.place + self.turn @ (np.asarray(xy, dtype=float)[:2] - self.pivot)
 
     def yaw(self, angle: float) -> float:
-        """Return a direction after the mirroring; a single mirroring reverses the sense."""
-        return math.atan2(self.flip[1] * math.sin(angle), self.flip[0] * math.cos(angle))
+        """Return where a direction points after the motion [rad]."""
+        x, y = self.turn @ np.array([math.cos(angle), math.sin(angle)])
+        return math.atan2(y, x)
 
     @property
     def mirrored(self) -> bool:
         """Whether left and right are exchanged."""
-        return bool(self.flip[0] * self.flip[1] < 0)
+        return bool(np.linalg.det(self.turn) < 0)
 
 
-def draw_motion(config: WorldConfig, world_seed: int) -> Motion:
-    """Return a mirroring and a shift that put no anchor of the relief beside a start."""
-    centre = (np.asarray(config.bounds.min[:2]) + np.asarray(config.bounds.max[:2])) / 2.0
-    if world_seed == 0:
-        return Motion(centre, np.ones(2), np.zeros(2))
+def draw_motion(config: WorldConfig, world_seed: int, attempt: int = 0) -> Motion:
+    """Return a motion of the relief that takes its anchors anywhere inside the bounds.
+
+    Any turn, mirrored or not, and any place are as likely, so that nothing of the released layout
+    tells where the relief lies. World seed 0 is the released layout.
+
+    Args:
+        config: Of the world.
+        world_seed: Of the layout.
+        attempt: Counts the motions drawn before for which no place was found for other anchors.
+
+    Raises:
+        OceanGymError: The anchors of the relief do not fit into the bounds, or lie beside a start.
+    """
     fixed = [a.point for a in config.anchors if a.fixed_to_relief]
-    rng = generator(world_seed, 'layout/motion')
+    low, high = np.asarray(config.bounds.min[:2]), np.asarray(config.bounds.max[:2])
+    pivot = np.mean([p[:2] for p in fixed], axis=0) if fixed else (low + high) / 2.0
+    if world_seed == 0:
+        return Motion(pivot, np.eye(2), pivot)
+    rng = generator(world_seed, 'layout/motion', attempt)
     for _ in range(_TRIES):
-        flip = rng.choice([-1.0, 1.0], 2)
-        motion = Motion(centre, flip, np.round(rng.uniform(-20.0, 20.0, 2), 1))
+        angle = rng.uniform(-math.pi, math.pi)
+        turn = np.array(
+            [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+        ) @ np.diag([1.0, rng.choice([-1.0, 1.0])])
+        motion = Motion(pivot, turn, np.round(rng.uniform(low, high), 1))
         moved = [(*motion.point(p), p[2]) for p in fixed]
-        if flip.min() < 0.0 and all(
-            _clear_of(p, _starts(config), START_CLEARANCE_M) for p in moved
-        ):
+        inside = all(
+            (np.asarray(p[:2]) > low + INSIDE_M).all()
+            and (np.asarray(p[:2]) < high - INSIDE_M).all()
+            for p in moved
+        )
+        if inside and all(_clear_of(p, _starts(config), START_CLEARANCE_M) for p in moved):
             return motion
     raise OceanGymError(
-        f'world {config.name}, world_seed {world_seed}: the anchors fixed to the relief lie beside '
-        'a start however the world is mirrored; move the start or use another world_seed'
+        f'world {config.name}, world_seed {world_seed}: the anchors fixed to the relief lie outside '
+        'the bounds or beside a start however the relief is moved; widen the bounds, move the start '
+        'or use another world_seed'
     )
 
 
@@ -103,7 +127,6 @@ def draw_anchors(
         if anchor.fixed_to_relief:
             x, y = motion.point(anchor.point)
             placed[anchor.point] = (float(x), float(y), anchor.point[2])
-    others = [(*motion.point(p.position), np.nan) for p in config.props if p.position is not None]
     rng = generator(world_seed, 'layout/anchors')
     for anchor in config.anchors:
         if anchor.point in placed:
@@ -111,7 +134,7 @@ def draw_anchors(
         keep = any(a.keep_depth for a in config.anchors if a.point == anchor.point)
         for _ in range(_TRIES):
             point = _candidate(config, anchor, keep, rng)
-            if _fits(config, point, [*placed.values(), *others], canyons, scarps) and _links(
+            if _fits(config, point, [*placed.values()], canyons, scarps) and _links(
                 config, anchor, point, placed, motion
             ):
                 placed[anchor.point] = point
@@ -122,6 +145,49 @@ def draw_anchors(
                 f'{anchor.name!r}; use another world_seed, fewer anchors or wider bounds'
             )
     return {a.name: placed[a.point] for a in config.anchors}
+
+
+def draw_props(
+    config: WorldConfig,
+    world_seed: int,
+    motion: Motion,
+    points: Mapping[str, tuple[float, float, float]],
+) -> dict[str, Array]:
+    """Return x, y of each prop that stands at a position of its own.
+
+    It moves with the relief where that leads to a free place inside the bounds, and is drawn elsewhere
+    if not.
+
+    Raises:
+        OceanGymError: There is no room for a prop.
+    """
+    rng = generator(world_seed, 'layout/props')
+    low = np.asarray(config.bounds.min[:2]) + INSIDE_M
+    high = np.asarray(config.bounds.max[:2]) - INSIDE_M
+    taken = [np.asarray(p[:2]) for p in (*points.values(), *_starts(config))]
+    stops = [] if config.pipeline is None else config.pipeline.route
+    known = [s for s in stops if not isinstance(s, str) or s in points]
+    way = np.array([points[s][:2] if isinstance(s, str) else motion.point(s) for s in known])
+    placed: dict[str, Array] = {}
+    for prop in config.props:
+        if prop.position is None:
+            continue
+        place = motion.point(prop.position)
+        if world_seed != 0:
+            for _ in range(_TRIES):
+                inside = bool((place > low).all() and (place < high).all())
+                apart = all(np.hypot(*(place - other)) >= PROP_SPACING_M for other in taken)
+                if inside and apart and float(distance_to_line(way, *place)) >= PROP_SPACING_M:
+                    break
+                place = np.round(rng.uniform(low, high), 1)
+            else:
+                raise OceanGymError(
+                    f'world {config.name}, world_seed {world_seed}: no place is left for prop '
+                    f'{prop.name!r}; use another world_seed, fewer props or wider bounds'
+                )
+        placed[prop.name] = place
+        taken.append(place)
+    return placed
 
 
 def _candidate(

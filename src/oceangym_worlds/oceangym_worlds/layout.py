@@ -1,7 +1,7 @@
 """Where everything stands: anchors, props, the pipeline's route, and the relief that fits them.
 
-world_seed 0 keeps the released coordinates. Any other seed mirrors the relief (canyons, cliffs,
-and the anchors fixed to them), shifts it a little, and draws the other anchors anew.
+world_seed 0 keeps the released coordinates. Any other seed turns and moves the relief (canyons, cliffs
+and the anchors fixed to them) to another place, and draws the other anchors and heights anew.
 """
 
 from __future__ import annotations
@@ -15,11 +15,18 @@ from numpy.typing import NDArray
 
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.rng import generator
-from oceangym_worlds.anchor_draw import draw_anchors, draw_motion, Motion, PAD_RADIUS_M
+from oceangym_worlds.anchor_draw import (
+    draw_anchors,
+    draw_motion,
+    draw_props,
+    Motion,
+    PAD_RADIUS_M,
+)
 from oceangym_worlds.config import PropConfig, WorldConfig
 from oceangym_worlds.pipe_route import PipeRoute, resolve_route
 from oceangym_worlds.relief import (
     Canyon,
+    distance_to_line,
     Gully,
     LEVEL_TILT,
     Pad,
@@ -29,6 +36,10 @@ from oceangym_worlds.relief import (
 from oceangym_worlds.terrain import TerrainPlan
 
 Array = NDArray[np.float64]
+
+_WALL_RISE = 0.75  # mean gradient of a canyon's wall
+_MOTIONS = 40  # of the relief, before a world seed is given up
+_RELIEF_REACH_M = 150.0  # control points so near to an anchor of the relief belong to it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +86,9 @@ def plan_layout(config: WorldConfig, world_seed: int) -> Layout:
         OceanGymError: The anchors cannot be placed under the rules.
     """
     lower, upper = np.asarray(config.bounds.min[:2]), np.asarray(config.bounds.max[:2])
-    motion = draw_motion(config, world_seed)
+    motion, points = _draw(config, world_seed)
     canyons, scarps = _canyons(config, motion), _scarps(config, motion)
-    points = draw_anchors(config, world_seed, motion, canyons, scarps)
+    places = draw_props(config, world_seed, motion, points)
     anchors = tuple(
         PlacedAnchor(
             name=a.name,
@@ -88,7 +99,7 @@ def plan_layout(config: WorldConfig, world_seed: int) -> Layout:
         )
         for a in config.anchors
     )
-    props = tuple(_placed(prop, points, motion) for prop in config.props)
+    props = tuple(_placed(prop, points, places, motion) for prop in config.props)
     route = _route(config, points, motion)
     control = _control(config, world_seed, motion, points)
     margin = config.terrain.margin_m
@@ -109,6 +120,22 @@ def plan_layout(config: WorldConfig, world_seed: int) -> Layout:
     )
     starts = tuple(s.position for s in config.starts)
     return Layout(anchors=anchors, props=props, starts=starts, route=route, terrain=plan)
+
+
+def _draw(
+    config: WorldConfig, world_seed: int
+) -> tuple[Motion, dict[str, tuple[float, float, float]]]:
+    """Return a motion of the relief and the anchors' points; motions that leave no room are redrawn."""
+    attempt = 0
+    while True:
+        motion = draw_motion(config, world_seed, attempt)
+        try:
+            canyons, scarps = _canyons(config, motion), _scarps(config, motion)
+            return motion, draw_anchors(config, world_seed, motion, canyons, scarps)
+        except OceanGymError:
+            attempt += 1
+            if attempt == _MOTIONS or world_seed == 0:
+                raise
 
 
 def _canyons(config: WorldConfig, motion: Motion) -> tuple[Canyon, ...]:
@@ -150,14 +177,17 @@ def _scarps(config: WorldConfig, motion: Motion) -> tuple[Scarp, ...]:
 
 
 def _placed(
-    prop: PropConfig, points: dict[str, tuple[float, float, float]], motion: Motion
+    prop: PropConfig,
+    points: dict[str, tuple[float, float, float]],
+    places: dict[str, Array],
+    motion: Motion,
 ) -> PlacedProp:
     yaw = motion.yaw(math.radians(prop.yaw_deg))
     if prop.anchor is not None:
         x, y, z = points[prop.anchor]
         return PlacedProp(config=prop, x=x, y=y, z=z, yaw=yaw)
     assert prop.position is not None
-    x, y = motion.point(prop.position)
+    x, y = places[prop.name]
     z_given = float(prop.position[2]) if len(prop.position) == 3 else None
     return PlacedProp(config=prop, x=float(x), y=float(y), z=z_given, yaw=yaw)
 
@@ -203,14 +233,42 @@ def _control(
     firm = np.array(sorted(fixed), dtype=float).reshape(-1, 3)
     _refuse_coincident(firm)
     control = np.asarray(config.terrain.control_points, dtype=float).copy()
-    control[:, :2] = [motion.point(p) for p in control]
     if world_seed != 0:
-        rng = generator(world_seed, 'layout/control')
-        control[:, 2] += np.round(rng.uniform(-4.0, 4.0, len(control)), 2)
+        control = _moved_control(config, world_seed, motion, control)
     gaps = np.full((len(control), 1), np.inf)
     if len(firm):
         gaps = np.hypot(*(control[:, None, :2] - firm[None, :, :2]).transpose(2, 0, 1))
     return np.concatenate([firm, control[gaps.min(axis=1) > (1.0 if world_seed == 0 else 60.0)]])
+
+
+def _moved_control(config: WorldConfig, world_seed: int, motion: Motion, control: Array) -> Array:
+    """Return the control points of another seed (N, 3).
+
+    Those near the relief's own anchors move with it and keep their heights within 4 m. The others
+    stay, for a spline needs points all over the area, and exchange their heights.
+    """
+    rng = generator(world_seed, 'layout/control')
+    fixed = np.array([a.point[:2] for a in config.anchors if a.fixed_to_relief]).reshape(-1, 2)
+    near = np.zeros(len(control), dtype=bool)
+    if len(fixed):
+        gaps = np.hypot(*(control[:, None, :2] - fixed[None]).transpose(2, 0, 1))
+        near = gaps.min(axis=1) < _RELIEF_REACH_M
+    moved, kept = control[near], control[~near]
+    moved[:, :2] = np.array([motion.point(p) for p in moved]).reshape(-1, 2)
+    centres = np.array([motion.point(p) for p in fixed]).reshape(-1, 2)
+    if len(centres):
+        gaps = np.hypot(*(kept[:, None, :2] - centres[None]).transpose(2, 0, 1))
+        kept = kept[gaps.min(axis=1) >= _RELIEF_REACH_M]
+    kept[:, 2] = rng.permutation(kept[:, 2])
+    both = np.concatenate([moved, kept])
+    both[:, 2] += np.round(rng.uniform(-4.0, 4.0, len(both)), 2)
+    for canyon in _canyons(config, motion):
+        # Beside a canyon the plain lies no higher than its walls can climb.
+        away = distance_to_line(canyon.points, both[:, 0], both[:, 1])
+        rim = canyon.floor.min() + _WALL_RISE * canyon.wall_width
+        beside = away < canyon.wall_width + _RELIEF_REACH_M / 2
+        both[beside, 2] = np.minimum(both[beside, 2], rim)
+    return both
 
 
 def _refuse_coincident(points: Array) -> None:

@@ -271,7 +271,8 @@ def test_a_users_texture_is_kept(tmp_path: Path) -> None:
     picture = Image.fromarray(np.full((16, 16, 3), (20, 200, 40), dtype=np.uint8))
     mesh = trimesh.creation.box(extents=(1, 1, 1))
     uv = np.asarray(mesh.vertices)[:, :2] + 0.5
-    mesh.visual = trimesh.visual.TextureVisuals(uv=uv, image=picture)
+    white = trimesh.visual.material.SimpleMaterial(image=picture, diffuse=(255, 255, 255, 255))
+    mesh.visual = trimesh.visual.TextureVisuals(uv=uv, material=white)
     mesh.export(tmp_path / 'crate.obj')
     path = generator.ensure_world(
         str(write_pool(tmp_path, mesh='crate.obj')), 0, tmp_path / 'cache'

@@ -113,6 +113,22 @@ def test_other_seeds_move_targets_under_the_same_rules(seed: int) -> None:
             assert np.hypot(*(points[first][:2] - np.asarray(start[:2]))) >= 30.0, first
 
 
+def test_released_places_tell_nothing_of_another_layout_however_they_are_mirrored() -> None:
+    config = load_world_config('ocean')
+    centre = (np.asarray(config.bounds.min[:2]) + np.asarray(config.bounds.max[:2])) / 2.0
+    released = np.array(list(RELEASED.values()))[:, :2] - centre
+    mirrors = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    seeds = range(101, 125)
+    near = np.zeros(len(mirrors))
+    for seed in seeds:
+        layout = plan_layout(config, seed)
+        points = np.array([layout.anchor(name).point for name in RELEASED])[:, :2] - centre
+        gaps = np.linalg.norm(points[None] - mirrors[:, None] * released[None], axis=2)
+        near += (gaps < 35.0).mean(axis=1) / len(seeds)
+    # By chance a place lies within 35 m of another one in pi 35^2 / (770 x 570) = 0.9 % of cases.
+    assert near.max() < 0.04
+
+
 def test_the_mesh_reaches_past_the_bounds() -> None:
     _, seabed = world(0)
     x, y = seabed.heightfield.axes()
