@@ -71,7 +71,7 @@ class Scene:
 @pytest.mark.parametrize('distance', [3.0, 11.0, 28.0])
 def test_a_ball_is_told_within_a_beam_and_a_bin(distance: float, azimuth_deg: float) -> None:
     spec, azimuth = sonar(), math.radians(azimuth_deg)
-    radius = 0.06 * distance if distance < 5 else 0.5
+    radius = 0.08 * distance if distance < 5 else 0.5
     (found,) = find_returns(Scene(spec).ball(distance, azimuth, radius).ping(), spec)
     beam = spec.azimuth_aperture / (spec.beams - 1)
     # The speckled centre of the ball's cells scatters by much less than a cell.

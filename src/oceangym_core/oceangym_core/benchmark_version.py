@@ -24,7 +24,7 @@ from oceangym_core.world import World
 
 BENCHMARK_VERSION = '1.0.0'
 # Of how images and pings are formed: counted up when the same scene gives other pixels.
-SENSOR_MODEL_VERSION = '1.0.0'
+SENSOR_MODEL_VERSION = '2.0.0'
 PROMPT_FILE = 'prompt.yaml'
 VEHICLE = 'bluerov2_heavy'
 SENSOR_FOLDERS = ('sonars', 'environments')

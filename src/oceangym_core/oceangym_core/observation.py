@@ -67,16 +67,16 @@ class SonarSpec:
 
     direction: str
     mount: Pose
-    range_min: float = 0.1
-    range_max: float = 30.0
+    range_min: float = 1.0
+    range_max: float = 40.0
     range_bins: int = 512
     beams: int = 512
     azimuth_aperture: float = float(np.deg2rad(120.0))
-    elevation_aperture: float = float(np.deg2rad(22.5))
+    elevation_aperture: float = float(np.deg2rad(20.0))
     elevation_rays: int = 64
     frequency: float = 900e3
     sound_speed: float = 1480.0
-    preset: str = 'oceangym_perception'
+    preset: str = 'oceangym_decision'
 
     @property
     def range_resolution(self) -> float:

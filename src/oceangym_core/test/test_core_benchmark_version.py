@@ -11,14 +11,17 @@ import shutil
 import pytest
 import yaml
 
+from oceangym_core import benchmark_version
 from oceangym_core.assets import assets_root
 from oceangym_core.benchmark_version import (
     benchmark_entry,
     BENCHMARK_VERSION,
     prompt_folder,
     prompt_sha256,
+    SENSOR_FOLDERS,
     sensors_sha256,
     task_sha256,
+    VEHICLE,
 )
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
@@ -106,6 +109,21 @@ def test_water_is_part_of_the_sensors() -> None:
     water = load_water('shallow')
     murky = water.model_copy(update={'jerlov': '9C'})
     assert sensors_sha256(water) != sensors_sha256(murky)
+
+
+@pytest.mark.parametrize('part', ['models/bluerov2_heavy', 'config/sonars', 'config/environments'])
+def test_every_file_behind_the_sensors_is_covered(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    water = load_water('shallow')
+    for folder in (f'models/{VEHICLE}', *(f'config/{name}' for name in SENSOR_FOLDERS)):
+        shutil.copytree(assets_root() / folder, tmp_path / folder)
+    monkeypatch.setattr(benchmark_version, 'assets_root', lambda: tmp_path)
+    monkeypatch.setattr(benchmark_version, 'config_path', lambda name: tmp_path / 'config' / name)
+    before = sensors_sha256(water)
+    file = next(p for p in sorted((tmp_path / part).iterdir()) if p.suffix in ('.yaml', '.sdf'))
+    file.write_text(file.read_text() + '\n# another number\n')
+    assert sensors_sha256(water) != before
 
 
 def test_the_digest_names_files_not_places(tmp_path: Path) -> None:

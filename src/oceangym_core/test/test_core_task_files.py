@@ -194,9 +194,9 @@ def test_a_task_may_be_bound_to_a_water(tmp_path: Path) -> None:
         parse_ros_arguments([f'task:={path}'])
 
 
-def test_shallow_is_sunlit_and_deep_is_lamp_lit() -> None:
+def test_shallow_is_lit_by_day_and_deep_by_lamps() -> None:
     shallow, deep = load_water('shallow'), load_water('deep')
-    assert (shallow.depth_offset, shallow.light_lux, shallow.lamps) == (0.0, 10.0, False)
+    assert (shallow.depth_offset, shallow.lamps) == (0.0, False)
     assert (deep.depth_offset, deep.light_lux, deep.lamps, deep.visibility) == (
         450.0,
         1.5,

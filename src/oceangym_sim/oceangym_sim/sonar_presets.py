@@ -1,13 +1,15 @@
-"""Gain, beams and noise of OceanGym's two sonar settings and of named devices, with their sources."""
+"""Gain, beams and noise of the sonar presets in config/sonars."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 import math
 
-from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import SonarSpec
+from oceangym_core.sonars import load_sonar, sonar_files, SonarFile
 from oceangym_sim.sonar_beam import BeamPattern, UNIFORM_SIDE_LOBE_DB
 from oceangym_sim.sonar_limits import Limit
 
@@ -104,10 +106,11 @@ class SonarPreset:
         elevation_lobe_db: First side lobe in elevation below the axis, one-way.
         range_sigma, azimuth_streaks: As in `HoloOceanNoise`.
         multipath: Trace a second bounce.
-        device: What the maker says of the device; None for a mere setting.
+        device: Apertures, range and frequency.
     """
 
     source: str
+    device: Device
     full_scale_db: float = -20.0
     noise_db: float = -42.0
     reverberation_db: float = -70.0
@@ -119,7 +122,6 @@ class SonarPreset:
     range_sigma: float = 0.0
     azimuth_streaks: int = 0
     multipath: bool = True
-    device: Device | None = None
 
     def __post_init__(self) -> None:
         for name in ('full_scale_db', 'noise_db', 'reverberation_db', 'self_noise_db'):
@@ -131,106 +133,42 @@ class SonarPreset:
         BeamPattern(width=self.beam_width, side_lobe_db=self.elevation_lobe_db)
 
 
-def _setting(noise: HoloOceanNoise, *, multipath: bool, source: str) -> SonarPreset:
-    return SonarPreset(
-        source=source,
+def _built(file: SonarFile) -> SonarPreset:
+    """Return the preset that a file of config/sonars describes."""
+    low, high = file.range_m
+    built = SonarPreset(
+        source=file.source,
+        full_scale_db=file.full_scale_db,
+        noise_db=file.noise_db,
+        beam_width=math.radians(file.beam_width_deg),
+        side_lobe_db=file.side_lobe_db,
+        multipath=file.multipath,
+        device=Device(
+            frequency=file.frequency_khz * 1e3,
+            azimuth_aperture=math.radians(file.azimuth_deg),
+            elevation_aperture=math.radians(file.elevation_deg),
+            beams=file.beams,
+            range_min=low,
+            range_max=high,
+            range_bins=file.range_bins,
+        ),
+    )
+    if file.holoocean_noise is None:
+        return built
+    noise = HoloOceanNoise(**file.holoocean_noise.model_dump())
+    return replace(
+        built,
         noise_db=noise.noise_db,
         looks=noise.looks,
         range_sigma=noise.range_sigma,
         azimuth_streaks=noise.azimuth_streaks,
-        multipath=multipath,
     )
 
 
-def _deg(value: float) -> float:
-    return math.radians(value)
-
-
-DECISION_NOISE = HoloOceanNoise(
-    add_sigma=0.15, mult_sigma=0.2, range_sigma=0.1, azimuth_streaks=-1
-)
-PERCEPTION_NOISE = HoloOceanNoise(
-    add_sigma=0.1, mult_sigma=0.1, range_sigma=0.05, azimuth_streaks=0
-)
-
-_OCULUS = 'Blueprint Subsea, Oculus M-series data sheet (UM-148 user manual)'
-# Neither vendor states side lobes: 25 dB is what a moderately shaded receiving array has, and the
-# transmitting elements are taken as unshaded.
-PRESETS: dict[str, SonarPreset] = {
-    'oceangym_decision': _setting(
-        DECISION_NOISE, multipath=True, source='OceanGym, OceanGym_sonar.json'
-    ),
-    'oceangym_perception': _setting(
-        PERCEPTION_NOISE, multipath=False, source='OceanGym, with_sonar.json'
-    ),
-    'oculus_m750d': SonarPreset(
-        source=f'{_OCULUS}, 750 kHz mode',
-        beam_width=_deg(1.0),
-        device=Device(
-            frequency=750e3, azimuth_aperture=_deg(130), elevation_aperture=_deg(20), beams=512,
-            range_min=0.1, range_max=120.0,
-        ),
-    ),
-    'oculus_m1200d': SonarPreset(
-        source=f'{_OCULUS}, 1.2 MHz mode',
-        noise_db=-44.0,
-        beam_width=_deg(0.6),
-        device=Device(
-            frequency=1.2e6, azimuth_aperture=_deg(130), elevation_aperture=_deg(20), beams=512,
-            range_min=0.1, range_max=40.0,
-        ),
-    ),
-    'blueview_p900': SonarPreset(
-        source='Teledyne BlueView, P900-130 data sheet; bandwidth and apertures as in Choi et al. 2021',
-        beam_width=_deg(1.0),
-        device=Device(
-            frequency=900e3, azimuth_aperture=_deg(130), elevation_aperture=_deg(20), beams=768,
-            range_min=2.0, range_max=60.0,
-        ),
-    ),
-    'ping360': SonarPreset(
-        source='Blue Robotics, Ping360 technical details: 750 kHz, 2 x 25 deg, 0.75..50 m, 1200 samples',
-        noise_db=-38.0,
-        beam_width=_deg(2.0),
-        side_lobe_db=UNIFORM_SIDE_LOBE_DB,
-        multipath=False,
-        device=Device(
-            frequency=750e3, azimuth_aperture=_deg(9), elevation_aperture=_deg(25), beams=19,
-            range_min=0.75, range_max=50.0, range_bins=1200,
-        ),
-    ),
-    'ping1d': SonarPreset(
-        source='Blue Robotics, Ping sonar altimeter: 115 kHz, 30 deg, 0.5..50 m',
-        noise_db=-38.0,
-        beam_width=_deg(30.0),
-        side_lobe_db=UNIFORM_SIDE_LOBE_DB,
-        multipath=False,
-        device=Device(
-            frequency=115e3, azimuth_aperture=_deg(90), elevation_aperture=_deg(30), beams=91,
-            range_min=0.5, range_max=50.0, range_bins=1000,
-        ),
-    ),
-    'side_scan': SonarPreset(
-        source='a 400 kHz tow fish, each side: 0.5 x 50 deg',
-        full_scale_db=-40.0,
-        beam_width=_deg(0.5),
-        side_lobe_db=20.0,
-        multipath=False,
-        device=Device(
-            frequency=400e3, azimuth_aperture=_deg(4), elevation_aperture=_deg(50), beams=17,
-            range_min=0.5, range_max=75.0, range_bins=1500,
-        ),
-    ),
-    'profiler': SonarPreset(
-        source='a 400 kHz multibeam echo sounder: 1 x 1 deg beams over 120 deg',
-        beam_width=_deg(1.0),
-        multipath=False,
-        device=Device(
-            frequency=400e3, azimuth_aperture=_deg(120), elevation_aperture=_deg(1), beams=256,
-            range_min=0.5, range_max=75.0, range_bins=1500,
-        ),
-    ),
-}  # fmt: skip
+@lru_cache(maxsize=1)
+def presets() -> dict[str, SonarPreset]:
+    """Return every preset by name."""
+    return {name: _built(file) for name, file in sonar_files().items()}
 
 
 def preset(name: str) -> SonarPreset:
@@ -239,25 +177,22 @@ def preset(name: str) -> SonarPreset:
     Raises:
         OceanGymError: There is none of this name.
     """
-    if name not in PRESETS:
-        raise unknown_name('sonar preset', name, PRESETS)
-    return PRESETS[name]
+    load_sonar(name)
+    return presets()[name]
 
 
 def device_spec(name: str, *, direction: str, mount: Pose) -> SonarSpec:
-    """Return the sonar that a device preset describes, at its longest range.
+    """Return the sonar that a preset describes, at its longest range.
 
     Args:
-        name: Of a preset that describes a device.
+        name: Of the preset.
         direction: One of ``contract.DIRECTIONS``.
         mount: Pose of the sonar frame in base_link.
 
     Raises:
-        OceanGymError: There is no preset of this name, or it is a setting and no device.
+        OceanGymError: There is no preset of this name.
     """
     device = preset(name).device
-    if device is None:
-        raise unknown_name('sonar device', name, [n for n, p in PRESETS.items() if p.device])
     return SonarSpec(
         direction=direction,
         mount=mount,

@@ -12,6 +12,7 @@ from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.observation import CameraSpec, SonarSpec
 from oceangym_core.sdf import number_attribute, numbers, own, parse_xml, pose_of, SdfError
+from oceangym_core.sonars import DECISION_SONAR
 from oceangym_sim.vehicle_parameters import Battery, Lamp, Thruster, VehicleParameters
 
 __all__ = ['Battery', 'Lamp', 'Thruster', 'VehicleParameters', 'load_vehicle']
@@ -302,7 +303,7 @@ def _sonar(path: Path, sensor: ElementTree.Element) -> SonarSpec:
         elevation_rays=rays,
         frequency=number_attribute(path, extra, 'frequency'),
         sound_speed=number_attribute(path, extra, 'sound_speed'),
-        preset=extra.get('preset', 'oceangym_perception'),
+        preset=extra.get('preset', DECISION_SONAR),
     )
 
 

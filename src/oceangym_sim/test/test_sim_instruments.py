@@ -13,7 +13,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.world import load_world
 from oceangym_sim.backend import select_variant
 from oceangym_sim.sonar import PingFormer
-from oceangym_sim.sonar_presets import device_spec, DYNAMIC_RANGE_DB, PRESETS
+from oceangym_sim.sonar_presets import device_spec, DYNAMIC_RANGE_DB, presets
 
 select_variant('cpu')
 
@@ -141,7 +141,7 @@ def test_side_scan_leaves_from_its_mount_at_its_tilt(scene: RayScene) -> None:
         assert picture is not None
         return picture[0, one.sidescan.spec.range_bins - 1 :: -1].astype(float)
 
-    bins = PRESETS['side_scan'].device
+    bins = presets()['side_scan'].device
     assert bins is not None
     step = (bins.range_max - bins.range_min) / bins.range_bins
 

@@ -9,7 +9,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
 from oceangym_sim.sonar import footprint, PingFormer, REACH
-from oceangym_sim.sonar_presets import PRESETS
+from oceangym_sim.sonar_presets import presets
 from oceangym_sim.sonar_sound import absorption_db, SeaWater, time_varied_gain, transmission_loss
 
 SPEC = SonarSpec(
@@ -267,4 +267,4 @@ def test_edges_turn_a_ray_to_the_neighbouring_cell() -> None:
 def test_unknown_preset_is_refused() -> None:
     with pytest.raises(OceanGymError, match="Did you mean 'oceangym_decision'"):
         PingFormer(replace(SPEC, preset='oceangym_decison'))
-    assert set(PRESETS) >= {'oceangym_decision', 'oceangym_perception'}
+    assert set(presets()) >= {'oceangym_decision', 'oceangym_perception'}

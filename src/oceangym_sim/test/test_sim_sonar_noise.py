@@ -13,13 +13,10 @@ from oceangym_core.rng import generator
 from oceangym_sim.fan import to_grey
 from oceangym_sim.sonar import PingFormer
 from oceangym_sim.sonar_presets import (
-    DECISION_NOISE,
     device_spec,
     HoloOceanNoise,
-    PERCEPTION_NOISE,
     preset,
-    PRESETS,
-    SonarPreset,
+    presets,
 )
 from oceangym_sim.sonar_sound import thruster_noise_share
 from oceangym_sim.thrusters import CURVE_16V
@@ -35,26 +32,40 @@ SPEC = SonarSpec(
 EMPTY = np.zeros((SPEC.range_bins, SPEC.beams), np.float32)
 
 
-def test_oceangym_settings_are_the_published_ones() -> None:
-    # OceanGym_sonar.json (decision) and with_sonar.json (perception).
-    assert (
-        HoloOceanNoise(add_sigma=0.15, mult_sigma=0.2, range_sigma=0.1, azimuth_streaks=-1)
-        == DECISION_NOISE
+# OceanGym_sonar.json (decision) and with_sonar.json (perception).
+DECISION_NOISE = HoloOceanNoise(
+    add_sigma=0.15, mult_sigma=0.2, range_sigma=0.1, azimuth_streaks=-1
+)
+PERCEPTION_NOISE = HoloOceanNoise(
+    add_sigma=0.1, mult_sigma=0.1, range_sigma=0.05, azimuth_streaks=0
+)
+
+
+@pytest.mark.parametrize(
+    ('name', 'noise', 'aperture_deg', 'reach', 'multipath'),
+    [
+        ('oceangym_decision', DECISION_NOISE, (120, 20), (1, 40), True),
+        ('oceangym_perception', PERCEPTION_NOISE, (120, 22.5), (0.1, 30), False),
+    ],
+)
+def test_oceangym_settings_are_the_published_ones(
+    name: str,
+    noise: HoloOceanNoise,
+    aperture_deg: tuple[float, float],
+    reach: tuple[float, float],
+    multipath: bool,
+) -> None:
+    setting = preset(name)
+    assert (setting.looks, setting.noise_db) == (noise.looks, noise.noise_db)
+    assert (setting.range_sigma, setting.azimuth_streaks) == (
+        noise.range_sigma, noise.azimuth_streaks
+    )  # fmt: skip
+    assert setting.multipath == multipath
+    spec = device_spec(name, direction='front', mount=SPEC.mount)
+    assert (spec.range_min, spec.range_max) == reach
+    assert np.rad2deg([spec.azimuth_aperture, spec.elevation_aperture]) == pytest.approx(
+        aperture_deg
     )
-    assert (
-        HoloOceanNoise(add_sigma=0.1, mult_sigma=0.1, range_sigma=0.05, azimuth_streaks=0)
-        == PERCEPTION_NOISE
-    )
-    for name, noise in (
-        ('oceangym_decision', DECISION_NOISE), ('oceangym_perception', PERCEPTION_NOISE)
-    ):  # fmt: skip
-        setting = preset(name)
-        assert (setting.looks, setting.noise_db) == (noise.looks, noise.noise_db)
-        assert (setting.range_sigma, setting.azimuth_streaks) == (
-            noise.range_sigma, noise.azimuth_streaks
-        )  # fmt: skip
-    assert PRESETS['oceangym_decision'].multipath
-    assert not PRESETS['oceangym_perception'].multipath
 
 
 @pytest.mark.parametrize('noise', [DECISION_NOISE, PERCEPTION_NOISE])
@@ -171,7 +182,7 @@ def test_absurd_sonars_are_refused(change: dict[str, object], message: str) -> N
 )
 def test_absurd_presets_are_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(OceanGymError, match=message):
-        SonarPreset(source='test', **change)  # type: ignore[arg-type]
+        replace(preset('oculus_m750d'), **change)
     with pytest.raises(OceanGymError, match=r'add_sigma is 1\.5; give 0 to 1'):
         HoloOceanNoise(add_sigma=1.5)
 
@@ -204,10 +215,10 @@ def test_devices_are_as_their_makers_say(
     assert former.preset.source
 
 
-def test_a_setting_is_no_device() -> None:
-    with pytest.raises(OceanGymError, match='sonar device'):
-        device_spec('oceangym_decision', direction='front', mount=SPEC.mount)
-    assert set(PRESETS) == {
+def test_every_preset_is_known_by_name() -> None:
+    with pytest.raises(OceanGymError, match="Did you mean 'ping360'"):
+        preset('ping36')
+    assert set(presets()) == {
         'oceangym_decision', 'oceangym_perception', 'oculus_m750d', 'oculus_m1200d',
         'blueview_p900', 'ping360', 'ping1d', 'side_scan', 'profiler',
     }  # fmt: skip
@@ -233,6 +244,6 @@ def test_thruster_noise_falls_by_6_db_an_octave(kilohertz: float) -> None:
     here, there = (
         PingFormer(replace(SPEC, frequency=f)).thruster_noise[-1] for f in (900e3, kilohertz * 1e3)
     )
-    assert 10 * np.log10(here) == pytest.approx(PRESETS[SPEC.preset].self_noise_db, abs=0.01)
+    assert 10 * np.log10(here) == pytest.approx(presets()[SPEC.preset].self_noise_db, abs=0.01)
     octaves = np.log2(kilohertz / 900.0)
     assert 10 * np.log10(there / here) == pytest.approx(-6.02 * octaves, abs=0.02)

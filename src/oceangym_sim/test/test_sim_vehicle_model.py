@@ -67,9 +67,27 @@ def test_six_cameras_and_six_sonars_look_where_they_should():
         np.testing.assert_allclose(sonar.mount.rotation[:, 2], forward, atol=1e-7)
         np.testing.assert_allclose(sonar.mount.rotation[:, 0], up, atol=1e-7)
         assert (sonar.beams, sonar.range_bins, sonar.elevation_rays) == (512, 512, 64)
-        assert (sonar.range_min, sonar.range_max) == (0.1, 30.0)
+        # OceanGym_sonar.json, the setting of its decision tasks.
+        assert sonar.preset == 'oceangym_decision'
+        assert (sonar.range_min, sonar.range_max) == (1.0, 40.0)
         assert np.rad2deg(sonar.azimuth_aperture) == pytest.approx(120)
-        assert np.rad2deg(sonar.elevation_aperture) == pytest.approx(22.5)
+        assert np.rad2deg(sonar.elevation_aperture) == pytest.approx(20)
+
+
+def test_tilted_only_the_forward_sonar_looks_down_with_its_upper_edge_level():
+    tilted = load_vehicle(MODEL.with_name('model_tilted.sdf'))
+    for level, other in zip(VEHICLE.sonars, tilted.sonars, strict=True):
+        if level.direction != 'front':
+            assert level == other
+            continue
+        boresight, up = other.mount.rotation[:, 2], other.mount.rotation[:, 0]
+        half = other.elevation_aperture / 2
+        edges = [np.cos(a) * boresight + np.sin(a) * up for a in (half, -half)]
+        np.testing.assert_allclose(edges[0], (1.0, 0.0, 0.0), atol=1e-6)
+        # The lower edge meets the bottom at 1 / tan 20 deg of the altitude, not 1 / tan 10 deg.
+        assert -edges[1][0] / edges[1][2] == pytest.approx(2.747, abs=1e-3)
+        np.testing.assert_allclose(other.mount.position, level.mount.position)
+    assert tilted.cameras == VEHICLE.cameras
 
 
 def test_sensors_stand_outside_the_hull():
@@ -113,9 +131,9 @@ def test_gazebo_finds_what_it_needs():
         ('name="camera_front"', 'name="camera_frnt"', 'camera_front'),
         ('<width>512</width>', '<width>0</width>', 'image'),
         ('<horizontal_fov>1.57', '<horizontal_fov>9.57', 'horizontal_fov'),
-        ('<max>34.5</max>', '<max>0.01</max>', 'range'),
-        ('range_max="30"', 'range_max="40"', 'range'),
-        ('elevation_aperture="0.39', 'elevation_aperture="x', 'elevation_aperture'),
+        ('<max>46</max>', '<max>0.01</max>', 'range'),
+        ('range_max="40"', 'range_max="50"', 'range'),
+        ('elevation_aperture="0.34', 'elevation_aperture="x', 'elevation_aperture'),
         ('lumens="1500"', 'lumens="bright"', 'lumens'),
         ('capacity_wh="532"', 'capacity_wh="-1"', 'battery'),
         ('lag="0.12"', 'lag="-1"', 'lag'),

@@ -67,6 +67,19 @@ def test_light_holds_at_fifty_metres_and_falls_by_kd(light: float) -> None:
     assert water.irradiance(-50.0) @ LUMINOUS_WEIGHTS == pytest.approx(light)
 
 
+def test_shallow_is_an_overcast_noon_and_deep_is_dark() -> None:
+    shallow, deep = (WaterOptics.of(load_water(name)) for name in ('shallow', 'deep'))
+    # An overcast noon has 10,000 to 20,000 lux, and no sun.
+    assert 10e3 < shallow.surface_irradiance @ LUMINOUS_WEIGHTS < 20e3
+    assert shallow.sun_share(-50.0) == 0.0
+    # The lowest target lies at 98 m: still more than a lit room's corner, far above dusk.
+    assert float(shallow.lux(-98.0)) > 50.0
+    assert float(deep.lux(0.0)) < 1e-6
+    assert deep.lamps == 1.0
+    assert shallow.jerlov == deep.jerlov == 'IB'
+    assert shallow.sight == pytest.approx(40.0)
+
+
 def test_depth_offset_is_depth_for_light() -> None:
     shallow, deep = WaterOptics(), WaterOptics(depth_offset=30.0)
     assert deep.irradiance(-50.0) == pytest.approx(shallow.irradiance(-80.0))
@@ -113,15 +126,6 @@ def test_sun_and_surface() -> None:
     assert noon.sun_share(-10.0) > noon.sun_share(-50.0) > WaterOptics().sun_share(-50.0)
     # Cox and Munk 1954: mean square slope 0.003 + 0.00512 W.
     assert WaterOptics(wind=10.0).wave_slope ** 2 == pytest.approx(0.0542)
-
-
-def test_the_paper_s_waters() -> None:
-    shallow, deep = (WaterOptics.of(load_water(name)) for name in ('shallow', 'deep'))
-    assert float(shallow.lux(-50.0)) == pytest.approx(10.0)
-    assert shallow.jerlov == deep.jerlov == 'IB'
-    assert shallow.sight == pytest.approx(40.0)
-    assert float(deep.lux(-50.0)) < 1e-6
-    assert deep.lamps == 1.0
 
 
 def test_a_water_s_description_is_carried_over() -> None:

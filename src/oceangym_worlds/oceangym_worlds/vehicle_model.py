@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from oceangym_core.contract import DIRECTIONS, SENSOR_AXES
 from oceangym_core.geometry import euler_from_quaternion, quaternion_from_matrix
+from oceangym_core.sonars import DECISION_SONAR, load_sonar
 
 MODEL_NAME = 'bluerov2_heavy'
 NAMESPACE = 'auv'
@@ -66,25 +67,37 @@ LAMP_BEAM_DEG = 135.0
 SENSOR_CLEARANCE = 0.03  # m beyond the outline along the boresight
 SONAR_DROP = 0.06  # m below the camera in its own image, so that the two do not coincide
 
-SONAR_AZIMUTH = float(np.deg2rad(120.0))
-SONAR_ELEVATION = float(np.deg2rad(22.5))
-SONAR_BEAMS = 512
 SONAR_RAYS = 64
-SONAR_RANGE = 30.0  # m
 SONAR_REACH = 1.15  # rays go past the longest range: their footprints reach back into the image
 
 
 def write_vehicle(directory: Path) -> Path:
-    """Write ``directory/bluerov2_heavy/`` (model.sdf, model.config) and return that folder."""
+    """Write ``directory/bluerov2_heavy/`` and return that folder.
+
+    It holds model.config, model.sdf with level sonars and, for ``sonar_mount:=tilted``,
+    model_tilted.sdf.
+    """
     root = directory / MODEL_NAME
     root.mkdir(parents=True, exist_ok=True)
     (root / 'model.sdf').write_text(vehicle_sdf(), encoding='utf-8')
+    tilted = vehicle_sdf(front_sonar_pitch=front_sonar_tilt())
+    (root / 'model_tilted.sdf').write_text(tilted, encoding='utf-8')
     (root / 'model.config').write_text(_CONFIG, encoding='utf-8')
     return root
 
 
-def vehicle_sdf() -> str:
-    """Return the text of model.sdf."""
+def front_sonar_tilt() -> float:
+    """Return the pitch down [rad] of the forward sonar where it is tilted: half its aperture.
+
+    Its upper edge is then level: nothing beside or below the vehicle is lost, and only open water
+    above it. With a half aperture a, a level sonar at altitude H meets a thing of height h on the
+    bottom beyond (H - h) / tan a = 5.7 (H - h), a tilted one beyond (H - h) / tan 2a = 2.7 (H - h).
+    """
+    return float(np.deg2rad(load_sonar(DECISION_SONAR).elevation_deg / 2))
+
+
+def vehicle_sdf(*, front_sonar_pitch: float = 0.0) -> str:
+    """Return the text of model.sdf, with the forward sonar pitched down [rad]."""
     lines = [
         '<?xml version="1.0"?>',
         '<!-- Written by oceangym_worlds.vehicle_model; change the numbers there. -->',
@@ -96,7 +109,7 @@ def vehicle_sdf() -> str:
         f'    <oceangym:battery capacity_wh="{BATTERY_WH:g}" cells="{BATTERY_CELLS}"'
         f' resistance="{BATTERY_RESISTANCE:g}" hotel_power="{HOTEL_POWER:g}"/>',
     ]
-    lines += _base_link()
+    lines += _base_link(front_sonar_pitch)
     for index in range(len(THRUSTERS)):
         lines += _thruster(index)
     lines += _plugins()
@@ -104,7 +117,7 @@ def vehicle_sdf() -> str:
     return '\n'.join(lines)
 
 
-def _base_link() -> list[str]:
+def _base_link(front_sonar_pitch: float) -> list[str]:
     mass, height, inertia = _hull_inertia()
     added = np.diag(ADDED_MASS)
     axes = 'xyzpqr'
@@ -140,7 +153,8 @@ def _base_link() -> list[str]:
         '      </sensor>',
     ]
     for direction in DIRECTIONS:
-        lines += _camera(direction) + _sonar(direction)
+        pitch = front_sonar_pitch if direction == 'front' else 0.0
+        lines += _camera(direction) + _sonar(direction, pitch)
     for index, (position, beam) in enumerate(LAMPS):
         lines += _lamp(f'lamp_{index + 1}', position, beam)
     return [*lines, '    </link>']
@@ -295,28 +309,30 @@ def _camera(direction: str) -> list[str]:
     ]
 
 
-def _sonar(direction: str) -> list[str]:
-    half, tilt = SONAR_AZIMUTH / 2, SONAR_ELEVATION / 2
+def _sonar(direction: str, pitch: float) -> list[str]:
+    device = load_sonar(DECISION_SONAR)
+    half, tall = np.deg2rad([device.azimuth_deg, device.elevation_deg]) / 2
+    nearest, farthest = device.range_m
     # A ray stands for a cell of elevation: the outermost lie half a cell inside the aperture.
-    outermost = tilt - SONAR_ELEVATION / SONAR_RAYS / 2
+    outermost = tall * (1 - 1 / SONAR_RAYS)
     return [
         f'      <sensor name="sonar_{direction}" type="gpu_lidar">',
-        f'        <pose>{_mount(direction, SONAR_DROP)}</pose>',
+        f'        <pose>{_mount(direction, SONAR_DROP, pitch)}</pose>',
         '        <always_on>1</always_on><update_rate>1</update_rate>',
         f'        <topic>{NAMESPACE}/gazebo/sonar/{direction}</topic>',
         f'        <gz_frame_id>sonar_{direction}</gz_frame_id>',
         '        <lidar>',
-        f'          <scan><horizontal><samples>{SONAR_BEAMS}</samples><resolution>1</resolution>'
+        f'          <scan><horizontal><samples>{device.beams}</samples><resolution>1</resolution>'
         f'<min_angle>{-half:.9g}</min_angle><max_angle>{half:.9g}</max_angle></horizontal>',
         f'          <vertical><samples>{SONAR_RAYS}</samples><resolution>1</resolution>'
         f'<min_angle>{-outermost:.9g}</min_angle><max_angle>{outermost:.9g}</max_angle>'
         '</vertical></scan>',
-        f'          <range><min>0.1</min><max>{SONAR_RANGE * SONAR_REACH:g}</max>'
+        f'          <range><min>{nearest:g}</min><max>{farthest * SONAR_REACH:g}</max>'
         '<resolution>0.01</resolution></range>',
         '        </lidar>',
-        '        <oceangym:sonar frequency="900000" sound_speed="1480" range_bins="512"'
-        f' range_max="{SONAR_RANGE:g}" elevation_aperture="{2 * float(f"{tilt:.9g}"):.9g}"'
-        ' preset="oceangym_perception"/>',
+        f'        <oceangym:sonar frequency="{device.frequency_khz * 1e3:g}" sound_speed="1480"'
+        f' range_bins="{device.range_bins}" range_max="{farthest:g}"'
+        f' elevation_aperture="{2 * float(f"{tall:.9g}"):.9g}" preset="{device.id}"/>',
         '      </sensor>',
     ]
 
@@ -353,11 +369,21 @@ def _visual(name: str, shape: str, size: Sequence[float], pose: str, colour: str
     ]
 
 
-def _mount(direction: str, drop: float) -> str:
-    """Return the SDF pose of a sensor whose x axis is the boresight and whose z axis is image up."""
+def _mount(direction: str, drop: float, pitch: float = 0.0) -> str:
+    """Return the SDF pose of a sensor whose x axis is the boresight and whose z axis is image up.
+
+    Args:
+        direction: Of the sensor, level.
+        drop: Down the image from the camera's place [m].
+        pitch: Of the boresight down the image [rad].
+    """
     forward, up = (np.asarray(axis) for axis in SENSOR_AXES[direction])
     reach = float(np.abs(forward) @ np.asarray(HULL_SIZE)) / 2 + SENSOR_CLEARANCE
     position = forward * reach - up * drop
+    forward, up = (
+        np.cos(pitch) * forward - np.sin(pitch) * up,
+        np.cos(pitch) * up + np.sin(pitch) * forward,
+    )
     matrix = np.stack([forward, np.cross(up, forward), up], axis=1)
     return f'{_numbers(position)} {_numbers(_euler(matrix))}'
 

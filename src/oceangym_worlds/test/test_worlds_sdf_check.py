@@ -274,7 +274,7 @@ def test_six_lidars_sample_the_sonars_beams_and_cells():
             assert edge > 1e-4, axis
         assert np.rad2deg(angles['horizontal'][-1]) == pytest.approx(60)
         aperture = float(sensor.find(own('sonar')).get('elevation_aperture'))
-        assert np.rad2deg(aperture) == pytest.approx(22.5)
+        assert np.rad2deg(aperture) == pytest.approx(20)
         cells = (np.arange(64) + 0.5) * aperture / 64 - aperture / 2
         np.testing.assert_allclose(angles['vertical'], cells, atol=1e-8)
         shown = float(sensor.find(own('sonar')).get('range_max'))

@@ -9,5 +9,5 @@ SHIPPED = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy'
 
 def test_shipped_model_is_up_to_date(tmp_path):
     written = write_vehicle(tmp_path)
-    for name in ('model.sdf', 'model.config'):
+    for name in ('model.sdf', 'model_tilted.sdf', 'model.config'):
         assert (written / name).read_bytes() == (SHIPPED / name).read_bytes()
