@@ -132,6 +132,7 @@ class BenchmarkFile(Schema):
         frame: ``shifted`` hides the released coordinates from the models.
         frame_seed: Of the one shift that all runs of the file share, so that memories transfer.
         sensors: What is rendered, as in ``run``.
+        sonar_device, sonar_mount: Preset and mount of the vehicle's sonars.
         device: Where rays are traced.
         results_dir: The directory `name` is made there.
         config: Further configuration directories.
@@ -161,6 +162,8 @@ class BenchmarkFile(Schema):
     frame: Literal['shifted', 'map'] = 'shifted'
     frame_seed: Seed = 0
     sensors: Literal['auto', 'all', 'truth', 'none'] = 'auto'
+    sonar_device: str = ''
+    sonar_mount: Literal['paper', 'tilted'] = 'paper'
     device: Literal['auto', 'cpu', 'cuda'] = 'auto'
     budget: BudgetSpec = BudgetSpec()
     total_budget: TotalSpec = TotalSpec()

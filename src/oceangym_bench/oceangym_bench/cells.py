@@ -259,6 +259,8 @@ def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
         'profile': benchmark.profile,
         'record': 'false',
         'sensors': benchmark.sensors,
+        'sonar_device': benchmark.sonar_device,
+        'sonar_mount': benchmark.sonar_mount,
         'device': benchmark.device,
         'results_dir': benchmark.results_dir,
         'config': ':'.join(benchmark.config),

@@ -173,6 +173,18 @@ ARGUMENTS: tuple[Argument, ...] = (
         'truth',
         'none',
     ),
+    _text(
+        'sonar_device',
+        '',
+        "Preset of the vehicle's six sonars, from config/sonars; oceangym_decision if not given.",
+    ),
+    _name(
+        'sonar_mount',
+        'paper',
+        'How the forward sonar is mounted: level as in the paper, or tilted down by half its height.',
+        'paper',
+        'tilted',
+    ),
     _name('device', 'auto', 'Where rays are traced.', 'auto', 'cpu', 'cuda'),
     _boolean('rviz', 'Whether rviz is started.'),
     _text('namespace', 'auv', 'Namespace of the vehicle.'),

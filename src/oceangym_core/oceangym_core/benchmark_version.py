@@ -29,7 +29,7 @@ PROMPT_FILE = 'prompt.yaml'
 VEHICLE = 'bluerov2_heavy'
 SENSOR_FOLDERS = ('sonars', 'environments')
 # Beside the package `scoring`, what its scorers take from elsewhere.
-SCORER_MODULES = ('episode.py', 'footprint.py', 'footprints.py', 'labels.py')
+SCORER_MODULES = ('episode.py', 'footprint.py', 'footprints.py', 'labels.py', 'tracks.py')
 
 
 def benchmark_entry(

@@ -18,6 +18,7 @@ from oceangym_core.memory_files import MemoryEntry
 from oceangym_core.observation import Contact, Sighting
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target, Vector
+from oceangym_core.tracks import ALL_SENSORS, track_sensors
 
 # A target is perceptible in an observation from this many pixels of a camera or cells of a sonar.
 PERCEPTIBLE_PIXELS = 64
@@ -148,12 +149,15 @@ class Step:
     reports: tuple[RecordedReport, ...] = ()
     latency_s: float = 0.0
 
-    def perceptible(self, target: str) -> bool:
-        """Return whether a target could be perceived in this observation."""
-        return any(
-            s.anchor == target and (s.pixels >= PERCEPTIBLE_PIXELS or s.cells >= PERCEPTIBLE_CELLS)
-            for s in self.sightings
-        )
+    def perceptible(self, target: str, sensors: frozenset[str]) -> bool:
+        """Return whether sensors of these kinds resolved a target in this observation."""
+        return any(s.anchor == target and resolved(s, sensors) for s in self.sightings)
+
+
+def resolved(sighting: Sighting, sensors: frozenset[str] = ALL_SENSORS) -> bool:
+    """Return whether a sensor of these kinds shows enough of a target to perceive it."""
+    enough = sighting.pixels >= PERCEPTIBLE_PIXELS or sighting.cells >= PERCEPTIBLE_CELLS
+    return enough and sighting.sensor.partition('/')[0] in sensors
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,15 @@ class Episode:
         indices = [step.index for step in self.steps]
         if indices != sorted(set(indices)):
             raise OceanGymError(f'run {self.info.run_id}: steps are not in order: {indices[:20]}')
+
+    @cached_property
+    def sensors(self) -> frozenset[str]:
+        """Kinds of sensors that the agent was given, see `track_sensors`."""
+        return track_sensors(self.info.options)
+
+    def perceptible(self, step: Step, target: str) -> bool:
+        """Return whether the agent could perceive a target in a step's observation."""
+        return step.perceptible(target, self.sensors)
 
     @property
     def partial(self) -> bool:

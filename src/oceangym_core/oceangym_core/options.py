@@ -13,6 +13,7 @@ from oceangym_core.arguments import AGENTS, Argument, ARGUMENTS, Kind
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.paths import user_path
+from oceangym_core.sonars import load_sonar
 from oceangym_core.starts import parse_start
 from oceangym_core.tasks import TaskRegistry
 from oceangym_core.text_files import is_utf8
@@ -77,6 +78,8 @@ class RunOptions:
     nav: str = 'auto'
     record: str = 'light'
     sensors: str = 'auto'
+    sonar_device: str = ''
+    sonar_mount: str = 'paper'
     device: str = 'auto'
     rviz: bool = False
     namespace: str = 'auv'
@@ -124,6 +127,13 @@ class RunOptions:
                 f'allowed: up to {_LONGEST_NAMESPACE}, as ROS limits the length of topic names'
             )
         parse_start(self.start)
+        if self.sonar_device:
+            load_sonar(self.sonar_device)
+        if self.backend != 'embedded' and (self.sonar_device or self.sonar_mount != 'paper'):
+            raise OceanGymError(
+                f'sonar_device:= and sonar_mount:= choose the sonars of backend:=embedded; '
+                f'the sonars of backend:={self.backend} are its own'
+            )
         if self.agent == 'replay' and not self.replay:
             raise OceanGymError('agent replay needs replay:=<run directory> of a recorded run')
         if self.replay and self.agent != 'replay':

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -58,6 +59,17 @@ class SonarFile(Schema):
     noise_db: _Decibel = -42.0
     multipath: bool = True
     holoocean_noise: HoloOceanSettings | None = None
+
+    @property
+    def front_tilt(self) -> float:
+        """Pitch down [rad] of the forward sonar where it is tilted: half the aperture.
+
+        Its upper edge is then level: nothing beside or below the vehicle is lost, and only open
+        water above it. With a half aperture a, a level sonar at altitude H meets a thing of height
+        h on the bottom beyond (H - h) / tan a, a tilted one beyond (H - h) / tan 2a: 5.7 and 2.7
+        times H - h for 20 deg.
+        """
+        return math.radians(self.elevation_deg / 2)
 
 
 @lru_cache(maxsize=1)

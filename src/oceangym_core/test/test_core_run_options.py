@@ -286,3 +286,17 @@ def test_record_true_is_light():
     assert parse_ros_arguments(['record:=true']) == parse_ros_arguments(['record:=light'])
     assert RunOptions(record='true').record == 'light'
     assert 'true' not in ' '.join(RunOptions(record='true').as_ros_arguments())
+
+
+@pytest.mark.parametrize(
+    ('words', 'message'),
+    [
+        (['sonar_device:=oculus_m750'], "Did you mean 'oculus_m750d'"),
+        (['sonar_mount:=tilt'], "Did you mean 'tilted'"),
+        (['sonar_mount:=tilted', 'backend:=gazebo'], 'choose the sonars of backend:=embedded'),
+        (['sonar_device:=ping360', 'backend:=vehicle'], 'choose the sonars of backend:=embedded'),
+    ],
+)
+def test_sonars_that_cannot_be_carried_are_refused(words: list[str], message: str) -> None:
+    with pytest.raises(OceanGymError, match=message):
+        parse_ros_arguments(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import Sighting
 from oceangym_core.record import RunWriter
+from oceangym_core.scoring import score_episode
 from oceangym_core.scoring.funnel import funnel
 from oceangym_core.scoring.verified import judge_reports, score_verified, Verdict
 from oceangym_core.testing import (
@@ -91,6 +93,32 @@ def test_without_a_place_the_vehicle_s_own_counts() -> None:
 )
 def test_the_target_must_be_perceptible(sighting: Sighting, verdict: Verdict) -> None:
     assert verdicts([leg(report(100.0), sightings=(sighting,))]) == [verdict]
+
+
+@pytest.mark.parametrize(
+    ('options', 'verdict'),
+    [
+        # Track V: a deep drum in 786 cells of the down sonar, which no model is shown.
+        ({'agent': 'mllm', 'sonar': 'none'}, Verdict.NOT_PERCEPTIBLE),
+        ({'agent': 'mllm', 'sonar': 'none', 'coverage': 'text'}, Verdict.NOT_PERCEPTIBLE),
+        ({'agent': 'perfect_eyes', 'sonar': 'none'}, Verdict.NOT_PERCEPTIBLE),
+        ({'agent': 'mllm', 'sonar': 'fan'}, Verdict.TRUE_FIND),
+        ({'agent': 'mllm', 'sonar': 'none', 'detector': True}, Verdict.TRUE_FIND),
+        ({'agent': 'perfect_eyes', 'sonar': 'fan'}, Verdict.TRUE_FIND),
+        ({'agent': 'survey', 'sonar': 'none'}, Verdict.TRUE_FIND),
+        ({}, Verdict.TRUE_FIND),
+    ],
+)
+def test_only_the_sensors_of_the_track_count(options: dict, verdict: Verdict) -> None:
+    echoes = (Sighting(anchor='a', sensor='sonar/down', cells=786),)
+    info = replace(run_info(targets_at([TARGET])), options=options)
+    legs = [leg(report(100.0), sightings=echoes)]
+    assert verdicts(legs, info) == [verdict]
+    seen = verdict is Verdict.TRUE_FIND
+    episode = make_episode(legs, info)
+    (stage,) = funnel(episode, judge_reports(episode))
+    assert (stage.in_view, stage.verified) == (seen, seen)
+    assert score_episode(episode)['start']['visible'] == seen
 
 
 def test_a_target_hidden_behind_a_rock_or_in_dark_water_does_not_count() -> None:

@@ -49,6 +49,8 @@ class SimulatorOptions:
         device: ``auto``, ``cpu`` or ``cuda``.
         image_size: Side of the camera images [px]; the vehicle's own if None.
         vehicle: Model file; the shipped BlueROV2 Heavy if None.
+        sonar_device: Preset that replaces the vehicle's sonars where they are mounted; '': its own.
+        sonar_mount: ``paper`` or ``tilted``, for the shipped vehicle.
         timing: Rates and the tick; they differ between lockstep and realtime mode.
         labels: Make ground truth of the cameras with every observation.
         motion_blur: Exposure time during which the vehicle's motion blurs the images [s]; 0: none.
@@ -59,6 +61,8 @@ class SimulatorOptions:
     device: str = 'auto'
     image_size: int | None = None
     vehicle: Path | None = None
+    sonar_device: str = ''
+    sonar_mount: str = 'paper'
     timing: Timing = LOCKSTEP
     labels: bool = False
     motion_blur: float = 0.0
@@ -67,7 +71,13 @@ class SimulatorOptions:
     def of(cls, setup: EpisodeSetup) -> SimulatorOptions:
         """Return the options that an episode needs."""
         options = setup.options
-        return cls(water=setup.water, sensors=options.resolved_sensors, device=options.device)
+        return cls(
+            water=setup.water,
+            sensors=options.resolved_sensors,
+            device=options.device,
+            sonar_device=options.sonar_device,
+            sonar_mount=options.sonar_mount,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

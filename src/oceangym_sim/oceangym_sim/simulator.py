@@ -41,10 +41,13 @@ from oceangym_sim.requests import (
 from oceangym_sim.safety_monitor import SafetyMonitor
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sonar import SeaWater
+from oceangym_sim.sonar_presets import device_spec
 from oceangym_sim.vehicle import load_vehicle
 from oceangym_sim.water import WaterOptics
 
 VEHICLE = 'bluerov2_heavy'
+# Model files by the mount of the forward sonar.
+MODELS = {'paper': 'model.sdf', 'tilted': 'model_tilted.sdf'}
 ALTIMETER_REACH_M = 100.0
 # A start nearer than this to anything is inside it, for a hull of half a metre.
 MIN_START_CLEARANCE_M = 0.4
@@ -71,10 +74,16 @@ class Simulator:
         self.timing = options.timing
         if options.motion_blur != 0.0:
             Motion(linear=(0, 0, 0), angular=(0, 0, 0), shutter=options.motion_blur)
-        path = options.vehicle or assets_root() / 'models' / VEHICLE / 'model.sdf'
-        self.vehicle = load_vehicle(path)
+        self.vehicle = load_vehicle(
+            options.vehicle or assets_root() / 'models' / VEHICLE / MODELS[options.sonar_mount]
+        )
         self.cameras = tuple(_resized(spec, options.image_size) for spec in self.vehicle.cameras)
-        self.sonars = self.vehicle.sonars
+        self.sonars = tuple(
+            device_spec(options.sonar_device, direction=spec.direction, mount=spec.mount)
+            if options.sonar_device
+            else spec
+            for spec in self.vehicle.sonars
+        )
         self._lamps = tuple(
             Lamp(
                 position=lamp.position,

@@ -297,3 +297,20 @@ def test_realtime_holds_station_and_ends_by_itself(tank: World) -> None:
     ended = [t.finished for t in moved + rest if t.finished is not None]
     assert [e.end_reason for e in ended] == [EndReason.TIME]
     assert sim.observation is not None and sim.observation.index == 1
+
+
+def test_the_sonars_are_those_asked_for(tank: World) -> None:
+    water = load_water('shallow')
+    plain, other = (
+        Simulator(world=tank, options=SimulatorOptions(water=water, sensors='none', **options))
+        for options in ({}, {'sonar_device': 'oculus_m750d', 'sonar_mount': 'tilted'})
+    )
+    for own, chosen in zip(plain.sonars, other.sonars, strict=True):
+        assert (own.preset, own.range_max) == ('oceangym_decision', 40.0)
+        assert (chosen.preset, chosen.range_max) == ('oculus_m750d', 120.0)
+        turn = np.degrees(
+            np.arccos(np.trace(own.mount.rotation.T @ chosen.mount.rotation) / 2 - 0.5)
+        )
+        assert turn == pytest.approx(10.0 if own.direction == 'front' else 0.0, abs=1e-3)
+    # What the node publishes as frames is what the rays are cast from.
+    assert [s.mount for s in other.vehicle.sonars] == [s.mount for s in other.sonars]

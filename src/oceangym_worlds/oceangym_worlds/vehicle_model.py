@@ -80,20 +80,10 @@ def write_vehicle(directory: Path) -> Path:
     root = directory / MODEL_NAME
     root.mkdir(parents=True, exist_ok=True)
     (root / 'model.sdf').write_text(vehicle_sdf(), encoding='utf-8')
-    tilted = vehicle_sdf(front_sonar_pitch=front_sonar_tilt())
+    tilted = vehicle_sdf(front_sonar_pitch=load_sonar(DECISION_SONAR).front_tilt)
     (root / 'model_tilted.sdf').write_text(tilted, encoding='utf-8')
     (root / 'model.config').write_text(_CONFIG, encoding='utf-8')
     return root
-
-
-def front_sonar_tilt() -> float:
-    """Return the pitch down [rad] of the forward sonar where it is tilted: half its aperture.
-
-    Its upper edge is then level: nothing beside or below the vehicle is lost, and only open water
-    above it. With a half aperture a, a level sonar at altitude H meets a thing of height h on the
-    bottom beyond (H - h) / tan a = 5.7 (H - h), a tilted one beyond (H - h) / tan 2a = 2.7 (H - h).
-    """
-    return float(np.deg2rad(load_sonar(DECISION_SONAR).elevation_deg / 2))
 
 
 def vehicle_sdf(*, front_sonar_pitch: float = 0.0) -> str:

@@ -13,10 +13,10 @@ from oceangym_agent.planner import PathPlanner
 from oceangym_agent.steering import steer
 from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
+from oceangym_core.episode import resolved
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
-from oceangym_core.observation import Observation, Sighting, StepTruth
+from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.world import Anchor
 
 # Closest approach [m] that earns a target in full (eq. 7: 30 m), with room for control errors.
@@ -96,12 +96,7 @@ class OracleAgent:
         for anchor in self._privilege.targets:
             away = float(np.linalg.norm(points - anchor.point, axis=1).min())
             self._nearest[anchor.name] = min(self._nearest[anchor.name], away)
-            seen = [
-                s
-                for s in truth.sightings
-                if s.anchor == anchor.name
-                and (s.pixels >= PERCEPTIBLE_PIXELS or s.cells >= PERCEPTIBLE_CELLS)
-            ]
+            seen = [s for s in truth.sightings if s.anchor == anchor.name and resolved(s)]
             if anchor.name in self._reported or not seen:
                 continue
             self._reported.add(anchor.name)
@@ -182,7 +177,3 @@ class OracleAgent:
 def _tour_length(start: Array, points: Sequence[Sequence[float]]) -> float:
     stops = [start, *(np.asarray(p) for p in points)]
     return sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(stops))
-
-
-def _resolved(sighting: Sighting) -> bool:
-    return sighting.pixels >= PERCEPTIBLE_PIXELS or sighting.cells >= PERCEPTIBLE_CELLS

@@ -17,7 +17,7 @@ class TargetFunnel:
 
     Attributes:
         name: The target.
-        in_view: It was perceptible in some observation.
+        in_view: It was perceptible to the agent's sensors in some observation.
         reported: Some report was about it, that is, lay nearest to it of all targets.
         right_label: One of those had its label.
         within_30m: One of those lay within 30 m of its footprint.
@@ -54,7 +54,7 @@ def funnel(episode: Episode, judged: tuple[JudgedReport, ...]) -> tuple[TargetFu
         about[name].append((item, gap))
     rows = []
     for target in targets:
-        sight = next((s.t for s in episode.steps if s.perceptible(target.name)), None)
+        sight = next((s.t for s in episode.steps if episode.perceptible(s, target.name)), None)
         reports = about[target.name]
         named = [(j, gap) for j, gap in reports if target.is_called(j.report.label)]
         near = [(j, gap) for j, gap in named if gap <= FULL_SCORE_M]
@@ -64,7 +64,7 @@ def funnel(episode: Episode, judged: tuple[JudgedReport, ...]) -> tuple[TargetFu
             for j, gap in reports
             if j.verdict is Verdict.WRONG_LABEL
             and gap <= REPORT_RADIUS_M
-            and episode.step_of[j.report.observation_index].perceptible(target.name)
+            and episode.perceptible(episode.step_of[j.report.observation_index], target.name)
         ]
         rows.append(
             TargetFunnel(

@@ -9,10 +9,11 @@ import re
 import numpy as np
 
 from oceangym_core.contract import SENSOR_AXES
-from oceangym_core.episode import Episode, PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS, Step
+from oceangym_core.episode import Episode, resolved, Step
 from oceangym_core.footprint import OrientedBox
 from oceangym_core.geometry import Array
-from oceangym_core.observation import CameraSpec, Sighting, SonarSpec
+from oceangym_core.observation import CameraSpec, Sighting
+from oceangym_core.sonars import DECISION_SONAR, load_sonar, SonarFile
 from oceangym_core.tasks import Target
 
 _SAMPLE_M = 0.5
@@ -34,17 +35,22 @@ def pipe_coverage(episode: Episode) -> PipeCoverage:
     """Return how much of the pipe was seen.
 
     The pipe's axis is sampled each half metre. A sample is seen if, in some observation, it lies in
-    the field of view and range of a sensor in which its stretch was perceptible.
+    the field of view and range of a sensor of the agent in which its stretch was perceptible.
     """
     camera_range = float(episode.info.water.get('visibility') or _SUNLIT_RANGE_M)
+    options = episode.info.options
+    # Runs from before there was a choice carried the other setting.
+    sonar = load_sonar(options.get('sonar_device', 'oceangym_perception') or DECISION_SONAR)
+    tilted = options.get('sonar_mount') == 'tilted'
+    tilt = load_sonar(DECISION_SONAR).front_tilt if tilted else 0.0
     seen, total = 0, 0
     for target in episode.info.targets:
         samples = _pipe_samples(target)
         hit = np.zeros(len(samples), dtype=bool)
         for step in episode.steps:
             for sighting in step.sightings:
-                if sighting.anchor == target.name:
-                    hit |= _in_view(step, sighting, samples, camera_range)
+                if sighting.anchor == target.name and resolved(sighting, episode.sensors):
+                    hit |= _in_view(step, sighting, samples, camera_range, sonar, tilt)
         seen += int(hit.sum())
         total += len(samples)
     return PipeCoverage(seen=seen * _SAMPLE_M, total=total * _SAMPLE_M)
@@ -70,7 +76,14 @@ def _axis_samples(box: OrientedBox) -> Array:
     return samples
 
 
-def _in_view(step: Step, sighting: Sighting, samples: Array, camera_range: float) -> Array:
+def _in_view(
+    step: Step,
+    sighting: Sighting,
+    samples: Array,
+    camera_range: float,
+    sonar: SonarFile,
+    front_tilt: float,
+) -> Array:
     nothing = np.zeros(len(samples), dtype=bool)
     direction = next((d for d in re.split(r'[/_\s]', sighting.sensor) if d in SENSOR_AXES), None)
     if step.pose is None or direction is None:
@@ -80,7 +93,7 @@ def _in_view(step: Step, sighting: Sighting, samples: Array, camera_range: float
     ahead, aloft, aside = body @ forward, body @ up, body @ np.cross(up, forward)
     distance = np.linalg.norm(body, axis=1)
     seen = nothing
-    if sighting.pixels >= PERCEPTIBLE_PIXELS:
+    if sighting.pixels:
         spread = math.tan(CameraSpec.horizontal_fov / 2)
         seen = (
             (distance <= camera_range)
@@ -88,13 +101,16 @@ def _in_view(step: Step, sighting: Sighting, samples: Array, camera_range: float
             & (np.abs(aside) <= spread * ahead)
             & (np.abs(aloft) <= spread * ahead)
         )
-    if sighting.cells >= PERCEPTIBLE_CELLS:
+    if sighting.cells:
+        if direction == 'front':
+            cosine, sine = math.cos(front_tilt), math.sin(front_tilt)
+            ahead, aloft = cosine * ahead - sine * aloft, cosine * aloft + sine * ahead
         azimuth = np.arctan2(aside, ahead)
         elevation = np.arcsin(np.clip(aloft / np.maximum(distance, 1e-9), -1, 1))
         seen = seen | (
-            (distance <= SonarSpec.range_max)
-            & (np.abs(azimuth) <= SonarSpec.azimuth_aperture / 2)
-            & (np.abs(elevation) <= SonarSpec.elevation_aperture / 2)
+            (distance <= sonar.range_m[1])
+            & (np.abs(np.degrees(azimuth)) <= sonar.azimuth_deg / 2)
+            & (np.abs(np.degrees(elevation)) <= sonar.elevation_deg / 2)
         )
     return seen
 

@@ -129,7 +129,7 @@ def _start(episode: Episode) -> dict[str, Any]:
         'range_m': start.range,
         'bearing_deg': math.degrees(start.bearing),
         'relative_bearing_deg': math.degrees(start.relative_bearing),
-        'visible': first.perceptible(start.target),
+        'visible': episode.perceptible(first, start.target),
     }
 
 

@@ -62,7 +62,8 @@ def judge_reports(episode: Episode) -> tuple[JudgedReport, ...]:
 
     A report is a true find if its label is right, its place lies within 15 m of the footprint of
     the nearest target of that label that was not found before, and that target was perceptible in
-    the observation reported on. Another one at a target already found is a repeat.
+    the observation reported on by the sensors that the agent is given. Another one at a target
+    already found is a repeat.
     """
     found: set[str] = set()
     judged = []
@@ -93,8 +94,8 @@ def _judge(episode: Episode, report: RecordedReport, found: set[str]) -> JudgedR
     open_targets = [t for t in named if t.name not in found]
     if open_targets:
         target, distance = _nearest(open_targets, place)
-        if distance <= REPORT_RADIUS_M and episode.step_of[report.observation_index].perceptible(
-            target.name
+        if distance <= REPORT_RADIUS_M and episode.perceptible(
+            episode.step_of[report.observation_index], target.name
         ):
             return result(Verdict.TRUE_FIND, target, distance)
     known = [t for t in named if t.name in found]

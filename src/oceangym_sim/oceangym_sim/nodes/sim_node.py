@@ -74,6 +74,8 @@ class SimNode(ContractNode):
                 water=load_water(options.water, options.config_dirs),
                 sensors=options.resolved_sensors,
                 device=options.device,
+                sonar_device=options.sonar_device,
+                sonar_mount=options.sonar_mount,
                 image_size=camera_size or None,
                 timing=LOCKSTEP if options.mode == 'lockstep' else REALTIME,
                 labels=labels,
