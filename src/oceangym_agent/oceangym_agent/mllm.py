@@ -135,7 +135,8 @@ class MllmAgent:
         return self._heard(request, purpose, trace, deadline, self._parsed)
 
     def _parsed(self, reply: ChatReply) -> ParsedReply:
-        return parse_reply(_whole_text(reply), style=self._parts.settings.style)
+        settings = self._parts.settings
+        return parse_reply(_whole_text(reply), style=settings.style, actions=settings.actions)
 
     def _heard(
         self,
@@ -201,7 +202,9 @@ class MllmAgent:
         outcome = None
         if self._last is not None:
             decision, before = self._last
-            outcome = Outcome.measured(decision.action, decision.magnitude, before, pose)
+            outcome = Outcome.measured(
+                decision.action, decision.magnitude, before, pose, decision.course
+            )
         return StepView(
             index=observation.index,
             observation=observation,
@@ -221,6 +224,7 @@ class MllmAgent:
             self._decision(trace, description=description_of(parsed)),
             action=parsed.action,
             magnitude=parsed.magnitude,
+            course=parsed.course,
             finds=tuple(report.label for report in reports),
         )
         return Turn(decision=decision, reports=reports)
@@ -256,6 +260,7 @@ class MllmAgent:
                 description=decision.description,
                 action=decision.action,
                 magnitude=decision.magnitude,
+                course=decision.course,
                 position=pose.position,
                 heading_deg=math.degrees(pose.yaw),
             ),

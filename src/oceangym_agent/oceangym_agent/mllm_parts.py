@@ -119,9 +119,10 @@ def prompt_settings(options: RunOptions, preset: ModelPreset) -> PromptSettings:
     """Return how prompts of a run are put together for a model."""
     style = ReplyStyle(options.reply)
     return PromptSettings(
-        reply_instructions=format_instructions(style),
+        reply_instructions=format_instructions(style, options.actions),
         style=style,
-        schema=reply_schema() if style is ReplyStyle.JSON else None,
+        actions=options.actions,
+        schema=reply_schema(options.actions) if style is ReplyStyle.JSON else None,
         loop=Loop(options.loop),
         sonar=SonarInput(options.sonar),
         image_size=options.image_size or preset.image_size,

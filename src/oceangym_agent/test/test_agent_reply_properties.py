@@ -23,7 +23,7 @@ from oceangym_agent.replies.limits import (
     MAX_TRANSLATION_M,
 )
 from oceangym_agent.replies.quantities import read_quantity
-from oceangym_core.contract import Action, DIRECTIONS, ROTATIONS, TRANSLATIONS
+from oceangym_core.contract import Action, ACTION_SETS, DIRECTIONS, ROTATIONS, TRANSLATIONS
 from oceangym_core.memory_files import ACTION_WORDS
 
 COMMON = settings(
@@ -82,7 +82,7 @@ def magnitudes(action: Action) -> st.SearchStrategy[float | None]:
 @st.composite
 def replies(draw: st.DrawFn) -> dict[str, Any]:
     """Return a reply that keeps to the schema, its keys in any order."""
-    action = draw(st.sampled_from(list(Action)))
+    action = draw(st.sampled_from(ACTION_SETS['oceangym']))
     find = st.fixed_dictionaries(
         {
             'label': st.sampled_from(['SUNKEN SHIP', 'OIL DRUM', 'MINING ROBOT']),
@@ -234,7 +234,7 @@ VIEWS = st.text(
 @st.composite
 def marked(draw: st.DrawFn) -> tuple[str, Action, float | None, int]:
     """Return an OceanGym reply, its action, magnitude and number of finds."""
-    action = draw(st.sampled_from(list(Action)))
+    action = draw(st.sampled_from(ACTION_SETS['oceangym']))
     magnitude = draw(magnitudes(action))
     views = ' '.join(f'{direction.title()}: {draw(VIEWS)}' for direction in DIRECTIONS)
     found = draw(st.booleans())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from oceangym_agent.memory.window import command_text
 from oceangym_agent.replies import (
     format_instructions,
     parse_reply,
@@ -19,8 +20,7 @@ from oceangym_agent.replies import (
 )
 from oceangym_agent.replies.json_text import find_objects
 from oceangym_agent.replies.limits import MAX_FINDS, MAX_LABEL, MAX_REASON, MAX_TEXT
-from oceangym_core.contract import Action, DIRECTIONS
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract import Action, ACTION_SETS, Course, DIRECTIONS, STRAIGHT
 
 IMPERATIVES: dict[str, Action] = {
     'ascend': Action.UP,
@@ -145,9 +145,11 @@ FRAMES = (
 )
 
 
-def acts(text: str, style: ReplyStyle = ReplyStyle.MARKERS) -> ParsedReply | None:
+def acts(
+    text: str, style: ReplyStyle = ReplyStyle.MARKERS, actions: str = 'oceangym'
+) -> ParsedReply | None:
     try:
-        return parse_reply(text, style=style)
+        return parse_reply(text, style=style, actions=actions)
     except ReplyError:
         return None
 
@@ -214,14 +216,18 @@ def test_the_same_command_twice_acts_once(joint: str) -> None:
         'x' * 999_999,
     ],
 )
-def test_an_error_tells_the_model_what_is_allowed(text: str, style: ReplyStyle) -> None:
+@pytest.mark.parametrize('actions', ACTION_SETS)
+def test_an_error_tells_the_model_what_is_allowed(
+    text: str, style: ReplyStyle, actions: str
+) -> None:
     with pytest.raises(ReplyError) as caught:
-        parse_reply(text, style=style)
+        parse_reply(text, style=style, actions=actions)
     message = str(caught.value)
     assert len(message) < 2000
     assert 'Example' in message
-    words = ACTION_WORDS.values() if style is ReplyStyle.MARKERS else list(Action)
-    assert all(str(getattr(word, 'value', word)) in message for word in words)
+    words = [style.word(action) for action in ACTION_SETS[actions]]
+    assert all(word in message for word in words)
+    assert ('altitude' in message) is (actions == 'extended')
 
 
 @pytest.mark.parametrize(
@@ -250,16 +256,20 @@ def test_an_error_says_what_was_wrong(text: str, part: str) -> None:
 
 
 @pytest.mark.parametrize('style', list(ReplyStyle))
-def test_reading_the_instructions_or_an_error_back_does_not_act(style: ReplyStyle) -> None:
-    assert acts(format_instructions(style), style) is None
+@pytest.mark.parametrize('actions', ACTION_SETS)
+def test_reading_the_instructions_or_an_error_back_does_not_act(
+    style: ReplyStyle, actions: str
+) -> None:
+    assert acts(format_instructions(style, actions), style, actions) is None
     with pytest.raises(ReplyError) as caught:
-        parse_reply('', style=style)
-    assert acts(str(caught.value), style) is None
-    assert acts(json.dumps(reply_schema()), style) is None
+        parse_reply('', style=style, actions=actions)
+    assert acts(str(caught.value), style, actions) is None
+    assert acts(json.dumps(reply_schema(actions)), style, actions) is None
 
 
-def test_the_schema_is_strict_and_names_every_action_and_view() -> None:
-    schema = reply_schema()
+@pytest.mark.parametrize('actions', ACTION_SETS)
+def test_the_schema_is_strict_and_names_every_action_and_view(actions: str) -> None:
+    schema = reply_schema(actions)
 
     def check(part: dict[str, Any]) -> None:
         if part.get('type') == 'object':
@@ -277,11 +287,79 @@ def test_the_schema_is_strict_and_names_every_action_and_view() -> None:
         'finds',
         'action',
         'magnitude',
+        *(['turn_deg', 'climb_m', 'altitude_m'] if actions == 'extended' else []),
         'reason',
     ]
-    assert schema['properties']['action']['enum'] == [action.value for action in Action]
+    assert schema['properties']['action']['enum'] == [a.value for a in ACTION_SETS[actions]]
     assert list(schema['properties']['environment']['properties']) == list(DIRECTIONS)
     json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ('text', 'magnitude', 'course'),
+    [
+        (
+            '{"action": "go", "magnitude": 18, "turn_deg": -30, "climb_m": null, "altitude_m": 8}',
+            18.0,
+            Course(turn_deg=-30.0, altitude_m=8.0),
+        ),
+        (
+            '{"action": "go", "magnitude": null, "climb_m": -4, "turn_deg": 0}',
+            None,
+            Course(climb_m=-4),
+        ),
+        (
+            '{"name": "go", "arguments": {"distance_m": 12, "turn": "45 deg"}}',
+            12.0,
+            Course(turn_deg=45.0),
+        ),
+        ('{"action": {"type": "go", "magnitude": 5, "climb": 2}}', 5.0, Course(climb_m=2.0)),
+        (
+            '## Front: sand ##\ngo 18 m, turn -30 deg, climb 4 m',
+            18.0,
+            Course(turn_deg=-30, climb_m=4),
+        ),
+        ('Nothing here.\n`go 12.5 m, altitude 8 m`.', 12.5, Course(altitude_m=8.0)),
+        ('go', None, STRAIGHT),
+    ],
+)
+@pytest.mark.parametrize('style', list(ReplyStyle))
+def test_the_combined_command_is_read_with_extended_actions_only(
+    text: str, magnitude: float | None, course: Course, style: ReplyStyle
+) -> None:
+    reply = parse_reply(text, style=style, actions='extended')
+    assert (reply.action, reply.magnitude, reply.course) == (Action.GO, magnitude, course)
+    # What a memory shows of the command is what a reply may say.
+    shown = command_text(reply.action, reply.magnitude, ReplyStyle.MARKERS, reply.course)
+    again = parse_reply(shown, style=ReplyStyle.MARKERS, actions='extended')
+    assert (again.magnitude or 20.0, again.course) == (magnitude or 20.0, course)
+    with pytest.raises(ReplyError):
+        parse_reply(text, style=style)
+
+
+@pytest.mark.parametrize(
+    ('text', 'part'),
+    [
+        ('{"action": "go", "climb_m": 2, "altitude_m": 8}', 'climb_m or altitude_m, not both'),
+        ('{"action": "go", "altitude_m": 1}', 'allowed: 3 .. 50'),
+        ('{"action": "go", "turn_deg": "left"}', '"turn_deg" is not a number'),
+        (
+            '{"action": "go", "turn_deg": 10} {"action": "go", "turn_deg": 20}',
+            '2 different courses',
+        ),
+        ('{"action": "go", "magnitude": 0}', 'is 0'),
+        ('{"action": "forward", "turn_deg": 20}', 'turn_deg is for the action go'),
+        ('move forward 5 m\ngo 5 m', 'another command beside go'),
+        ('go 5 m, altitude 60 m', 'allowed: 3 .. 50'),
+    ],
+)
+def test_a_course_that_cannot_be_flown_is_asked_for_again(text: str, part: str) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse_reply(text, style=ReplyStyle.JSON, actions='extended')
+    assert part in str(caught.value)
+    # With the paper's moves such keys are as unknown as any other.
+    if '"forward"' in text:
+        assert parse_reply(text, style=ReplyStyle.JSON).course == STRAIGHT
 
 
 def test_a_find_keeps_what_is_known_of_it() -> None:

@@ -33,6 +33,7 @@ class TrackSpec(Schema):
     Attributes:
         sonar, coverage, detector, planner: Aids beside the six camera images.
         reply, loop: Format of the reply, and calls a decision.
+        actions: The paper's moves, or the extended actions, whose scores have tables of their own.
         image_size: Longer side of the images sent [px]; the preset's if None.
     """
 
@@ -42,6 +43,7 @@ class TrackSpec(Schema):
     planner: bool = False
     reply: Literal['json', 'markers'] = 'json'
     loop: Literal['single', 'perceive_act'] = 'single'
+    actions: Literal['oceangym', 'extended'] = 'oceangym'
     image_size: Annotated[int, Field(ge=32, le=4096)] | None = None
 
 

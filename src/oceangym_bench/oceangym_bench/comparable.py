@@ -29,6 +29,7 @@ _CONDITIONS: tuple[tuple[str, Callable[[EpisodeRow], object]], ...] = (
     ('benchmark version', lambda row: row.version),
     ('backend', lambda row: row.backend),
     ('track', lambda row: row.track.value),
+    ('actions', lambda row: row.actions),
     ('profile', lambda row: row.profile),
     ('navigation', lambda row: row.nav),
     ('frame', lambda row: row.frame),

@@ -149,9 +149,10 @@ def _fly(
         manager.on_decision(turn.decision)
         if turn.decision.action is Action.STOP:
             manager.stop()
+        if manager.episode_over:
             break
         result, observation, truth = simulator.run_maneuver(
-            turn.decision.action, turn.decision.magnitude
+            turn.decision.action, turn.decision.magnitude, turn.decision.course
         )
         manager.on_step(result, observation.navigation, truth)
         on_step(observation.index, observation.stamp)

@@ -88,7 +88,7 @@ class EpisodeRow:
         world, world_seed: Name and layout; '' and None where unknown.
         repeat: Number among the episodes of the same system, task, water, start, seeds, duration.
         t_max, t_interval: [s]; None where unknown.
-        profile, track, backend, frame, mode, nav: Under which conditions.
+        profile, track, actions, backend, frame, mode, nav: Under which conditions.
         version: Of the benchmark; '' where the record does not say.
         hashes: Name and digest of the benchmark's contents.
         preset: Digest of the model's preset; '' without a model, and in older records.
@@ -129,6 +129,7 @@ class EpisodeRow:
     t_interval: float | None = None
     profile: str = ''
     track: Track = Track.NONE
+    actions: str = 'oceangym'
     backend: str = ''
     frame: str = ''
     mode: str = ''
@@ -292,6 +293,7 @@ def _run_row(directory: Path) -> EpisodeRow:
         t_interval=_number(run.get('t_interval'), 't_interval'),
         profile=str(_part(run, 'profile').get('id', '')),
         track=Track.named(str(benchmark.get('track', Track.NONE.value))),
+        actions=str(options.get('actions', 'oceangym')),
         backend=str(options.get('backend', '')),
         frame=str(options.get('frame', '')),
         mode=_mode(options),

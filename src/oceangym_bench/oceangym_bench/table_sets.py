@@ -21,6 +21,7 @@ from oceangym_bench.tables import (
     size_table,
 )
 from oceangym_bench.tracks import Track
+from oceangym_core.contract import ACTION_SETS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.text_files import write_atomic
 
@@ -38,7 +39,8 @@ def headline_of(rows: Sequence[EpisodeRow]) -> str:
 def benchmark_tables(
     rows: Iterable[EpisodeRow], *, scorer: str | None = None, seed: int = 0
 ) -> tuple[Table, ...]:
-    """Return every table that the episodes have, one set a track.
+    """Return every table that the episodes have, one set a track and set of
+    actions.
 
     A set has, for each duration, the scores by task, category and size class, the ranking, its
     pairs and the rates, of runs without transferred memory, and the comparison of memory transfers
@@ -56,12 +58,14 @@ def benchmark_tables(
     if scorer is None:
         scorer = headline_of(everything)
     tables: list[Table] = []
-    tracks = [track for track in Track if any(row.track is track for row in everything)]
-    for track in tracks:
-        mine = check_comparable(row for row in everything if row.track is track)
+    known = {(row.track, row.actions) for row in everything}
+    groups = [(t, a) for a in ACTION_SETS for t in Track if (t, a) in known]
+    for track, actions in groups:
+        mine = check_comparable(r for r in everything if (r.track, r.actions) == (track, actions))
         plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
         durations = sorted({row.t_max or 0.0 for row in plain})
-        suffix = f'_{track.value}' if len(tracks) > 1 else ''
+        suffix = f'_{track.value}' if len({t for t, _ in groups}) > 1 else ''
+        suffix += f'_{actions}' if actions != 'oceangym' else ''
         for duration in durations:
             flown = [row for row in plain if (row.t_max or 0.0) == duration]
             tail = suffix + (f'_{duration:g}s' if len(durations) > 1 else '')

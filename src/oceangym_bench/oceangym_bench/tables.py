@@ -202,6 +202,7 @@ def _where(rows: Sequence[EpisodeRow]) -> str:
     # What a result tree's models were given, it does not say.
     parts = [row.track.description] if row.version or row.track is not Track.NONE else []
     parts += [f'benchmark {row.version}'] if row.version else []
+    parts += [f'actions {row.actions}'] if row.actions != 'oceangym' else []
     parts += [f'profile {row.profile}'] if row.profile else []
     parts += [f'backend {row.backend}'] if row.backend else []
     parts += [f'frame {row.frame}'] if row.frame else []

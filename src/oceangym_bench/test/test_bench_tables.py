@@ -175,6 +175,7 @@ def test_figures_do_not_depend_on_the_order_of_the_episodes() -> None:
         ({'version': '1.1.0'}, 'benchmark version'),
         ({'backend': 'gazebo'}, 'backend'),
         ({'track': Track.AIDED}, 'track'),
+        ({'actions': 'extended'}, 'actions'),
         ({'profile': 'hard'}, 'profile'),
         ({'nav': 'dead_reckoning'}, 'navigation'),
         ({'frame': 'map'}, 'frame'),
@@ -563,6 +564,10 @@ def test_each_track_and_duration_has_tables_of_its_own() -> None:
     assert len(set(names)) == len(names)
     for track in ('V', 'AIDED'):
         assert {f'score_{track}_1800s', f'score_{track}_3600s', f'scaling_{track}'} < set(names)
+    both = benchmark_tables([*rows, *(replace(r, actions='extended') for r in rows)])
+    others = {table.name for table in both} - set(names)
+    assert len(both) == 2 * len(names) and len(others) == len(names)
+    assert all('_extended' in name for name in others)
     with pytest.raises(OceanGymError, match='cannot mix profile'):
         benchmark_tables([*rows, row(1, 5, profile='hard')])
 

@@ -17,7 +17,7 @@ from oceangym_bench.differences import first_difference
 from oceangym_bench.episode import run_episode
 from oceangym_bench.hangar import Hangar
 from oceangym_bench.verify import Finding, Outcome, Verdict, verify_run
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course
 from oceangym_core.decisions import Decision
 from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.options import RunOptions
@@ -44,6 +44,23 @@ def flown(tmp_path_factory: pytest.TempPathFactory, hangar: Hangar) -> Path:
     lines = record(outcome.directory)
     assert any(s['pixels'] >= 64 for line in lines for s in line.get('sightings', ()))
     return outcome.directory
+
+
+class Terrain:
+    """Follows the bottom, turning as it goes."""
+
+    privileged = False
+
+    def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None: ...
+
+    def decide(
+        self, observation: Observation, status: StatusView, truth: StepTruth | None = None
+    ) -> Turn:
+        course = Course(turn_deg=40.0, altitude_m=8.0)
+        decision = Decision(
+            index=observation.index, action=Action.GO, magnitude=12.0, course=course
+        )
+        return Turn(decision=decision)
 
 
 class Diver:
@@ -138,6 +155,45 @@ def test_a_moved_waypoint_is_rejected(
     bad = [f for f in verdict['findings'] if f['outcome'] == 'failed']
     assert [f['check'] for f in bad] == ['trajectory']
     assert bad[0]['detail'].startswith('0.02 m off at')
+
+
+def test_combined_commands_are_flown_again_and_need_their_option(
+    tmp_path: Path, hangar: Hangar
+) -> None:
+    options = RunOptions(
+        agent='idle',
+        actions='extended',
+        start='point1',
+        t_max=90.0,
+        record='false',
+        profile='hard',
+    )
+    setup, simulator = hangar.prepare(options)
+    outcome = run_episode(setup, simulator, agent=Terrain(), results_dir=tmp_path / 'runs')
+    assert outcome.directory is not None
+    assert outcome.score['actions'] == 'extended' and outcome.score['ending'] == 'time'
+    assert verify_run(outcome.directory, hangar, render=False).accepted
+
+    def bend(lines: list[Line]) -> None:
+        lines[1]['decision']['turn_deg'] = 0.0
+
+    def climb(lines: list[Line]) -> None:
+        lines[1]['decision'] |= {'altitude_m': None}
+
+    for change in (bend, climb):
+        lie = forged(outcome.directory, tmp_path / change.__name__, change)
+        failed = {
+            finding.check
+            for finding in verify_run(lie, hangar, render=False).findings
+            if finding.outcome is Outcome.FAILED
+        }
+        assert failed == {'trajectory', 'odometry'}
+
+    def claim(run: dict[str, Any]) -> None:
+        run['options']['actions'] = 'oceangym'
+
+    lie = reset(outcome.directory, tmp_path / 'claim', claim)
+    assert verify_run(lie, hangar, render=False).rejected
 
 
 def test_a_waypoint_within_tolerance_is_no_forgery(

@@ -133,6 +133,13 @@ ARGUMENTS: tuple[Argument, ...] = (
     _integer('seed', '0', 'Seed of noise, current and random start.'),
     _integer('world_seed', '0', 'Seed of the layout of targets and props; 0 is the shipped map.'),
     _name('agent', 'survey', 'Who drives; none waits for an agent of your own.', *AGENTS),
+    _name(
+        'actions',
+        'oceangym',
+        "What an agent may command: the paper's moves, or also go (turn, way and climb in one).",
+        'oceangym',
+        'extended',
+    ),
     _name('backend', 'embedded', 'What swims.', 'embedded', 'gazebo', 'vehicle'),
     _name(
         'mode',

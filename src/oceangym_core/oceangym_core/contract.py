@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 
 import numpy as np
 
+from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
 
 DIRECTIONS: tuple[str, ...] = ('front', 'back', 'left', 'right', 'up', 'down')
@@ -43,7 +44,7 @@ def sonar_orientation(direction: str) -> tuple[float, float, float, float]:
 
 
 class Action(str, Enum):
-    """The eight moves, hold, and stop, which ends the episode."""
+    """The paper's eight moves, hold, stop, which ends the episode, and go of the extended actions."""
 
     FORWARD = 'forward'
     BACKWARD = 'backward'
@@ -55,6 +56,27 @@ class Action(str, Enum):
     ROTATE_RIGHT = 'rotate_right'
     HOLD = 'hold'
     STOP = 'stop'
+    GO = 'go'
+
+
+# What an agent may use, by the option ``actions``: the paper's moves, or `Action.GO` as well.
+ACTION_SETS: dict[str, tuple[Action, ...]] = {
+    'oceangym': tuple(action for action in Action if action is not Action.GO),
+    'extended': tuple(Action),
+}
+
+
+def check_action(action: Action, actions: str) -> None:
+    """Refuse an action that is not of a run's set of `ACTION_SETS`.
+
+    Raises:
+        OceanGymError: Says how to allow it.
+    """
+    if action not in ACTION_SETS[actions]:
+        raise OceanGymError(
+            f'{action.value} is not one of the actions of a run with actions:={actions}; '
+            'give actions:=extended, whose scores have tables of their own'
+        )
 
 
 TRANSLATIONS: frozenset[Action] = frozenset(
@@ -68,7 +90,7 @@ DEFAULT_ROTATION_DEG = 45.0
 
 def default_magnitude(action: Action) -> float:
     """Return the magnitude an action has when none is given (metres, degrees, or 0)."""
-    if action in TRANSLATIONS:
+    if action in TRANSLATIONS or action is Action.GO:
         return DEFAULT_TRANSLATION_M
     return DEFAULT_ROTATION_DEG if action in ROTATIONS else 0.0
 
@@ -83,6 +105,56 @@ def unit_motion(action: Action) -> tuple[float, float, float]:
         Action.UP: (0.0, 0.0, 1.0),
         Action.DOWN: (0.0, 0.0, -1.0),
     }.get(action, (0.0, 0.0, 0.0))
+
+
+# Bottom following slows down towards this altitude and does not go on below it; what may be asked for
+# leaves room above it, and is within reach of an altimeter.
+FLOOR_ALTITUDE_M = 2.0
+ALTITUDES_M = (3.0, 50.0)
+MAX_TURN_DEG = 360.0
+MAX_CLIMB_M = 1000.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What `Action.GO` is asked for beside its distance ahead; None where it is not asked for.
+
+    Attributes:
+        turn_deg: Made on the spot before the way, positive to port [deg].
+        climb_m: Made along the way, positive upwards [m].
+        altitude_m: Held above the seabed along the way, in place of a climb [m].
+    """
+
+    turn_deg: float | None = None
+    climb_m: float | None = None
+    altitude_m: float | None = None
+
+    def check(self, action: Action) -> None:
+        """Refuse what an action cannot be asked for.
+
+        Raises:
+            OceanGymError: Names the value, and what is allowed.
+        """
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        if action is not Action.GO and given:
+            raise OceanGymError(
+                f'{next(iter(given))} is for the action go, not for {action.value}'
+            )
+        if self.climb_m is not None and self.altitude_m is not None:
+            raise OceanGymError('go takes climb_m or altitude_m, not both')
+        allowed = {
+            'turn_deg': (-MAX_TURN_DEG, MAX_TURN_DEG),
+            'climb_m': (-MAX_CLIMB_M, MAX_CLIMB_M),
+            'altitude_m': ALTITUDES_M,
+        }
+        for name, value in given.items():
+            low, high = allowed[name]
+            if not low <= value <= high:  # False for NaN, too
+                raise OceanGymError(f'{name} {value} of go; allowed: {low:g} .. {high:g}')
+
+
+# What every other action is asked for.
+STRAIGHT = Course()
 
 
 class EndReason(str, Enum):

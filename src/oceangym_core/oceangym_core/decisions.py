@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course, STRAIGHT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,7 @@ class Decision:
         index: Of the observation that it was taken on.
         action: What to do next.
         magnitude: Metres or degrees; None for the action's default.
+        course: What ``go`` is asked for beside its distance; nothing for other actions.
         description: What the agent says it perceives (the memory's text).
         finds: What the agent says it found; a log, only reports count.
         raw_reply: The model's reply as received.
@@ -30,6 +31,7 @@ class Decision:
     index: int
     action: Action
     magnitude: float | None = None
+    course: Course = STRAIGHT
     description: str = ''
     finds: tuple[str, ...] = ()
     raw_reply: str = ''

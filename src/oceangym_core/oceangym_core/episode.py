@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course, STRAIGHT
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Array, Pose
@@ -116,6 +116,7 @@ class RecordedDecision:
     tokens: int
     cost: float
     notes: tuple[str, ...] = ()
+    course: Course = STRAIGHT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from oceangym_core.text_files import read_json, utf8_text, write_atomic
 
 TIMESTAMP_IN_NAME = re.compile(r'\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}')
 
-# OceanGym's names of the moves; a hold is the empty action.
+# OceanGym's names of the moves, and ours of the extended one; a hold is the empty action.
 ACTION_WORDS: dict[Action, str] = {
     Action.FORWARD: 'move forward',
     Action.BACKWARD: 'move backward',
@@ -32,6 +32,7 @@ ACTION_WORDS: dict[Action, str] = {
     Action.ROTATE_RIGHT: 'rotate right',
     Action.HOLD: '',
     Action.STOP: 'stop',
+    Action.GO: 'go',
 }
 
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from oceangym_core.contract import Action, EndReason, sonar_orientation
+from oceangym_core.contract import Action, Course, EndReason, sonar_orientation, STRAIGHT
 from oceangym_core.geometry import Pose
 
 # Filters reject a zero variance.
@@ -203,7 +203,11 @@ class Contact:
 
 @dataclass(frozen=True, kw_only=True)
 class ManeuverResult:
-    """What the vehicle made of one commanded maneuver (magnitudes in m or deg)."""
+    """What the vehicle made of one commanded maneuver (magnitudes in m or deg).
+
+    Of `Action.GO` the magnitudes are the distance ahead, `course` is what else was asked for, and
+    `turned_deg` and `climbed_m` are what was made; None for other actions.
+    """
 
     action: Action
     requested: float
@@ -212,6 +216,9 @@ class ManeuverResult:
     end_reason: EndReason
     t_start: float
     t_end: float
+    course: Course = STRAIGHT
+    turned_deg: float | None = None
+    climbed_m: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

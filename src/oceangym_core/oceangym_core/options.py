@@ -67,6 +67,7 @@ class RunOptions:
     seed: int = 0
     world_seed: int = 0
     agent: str = 'survey'
+    actions: str = 'oceangym'
     backend: str = 'embedded'
     mode: str = 'lockstep'
     rtf: float = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 import json
 import math
 from numbers import Integral
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import ManeuverResult, StepTruth
@@ -41,6 +42,7 @@ def decision_entry(decision: Decision | None) -> dict[str, Any] | None:
         'index': decision.index,
         'action': Action(decision.action).value,
         'magnitude': decision.magnitude,
+        **_course_entry(decision.action, decision.course),
         'description': decision.description,
         'finds': list(decision.finds),
         'raw_reply': decision.raw_reply,
@@ -52,12 +54,22 @@ def decision_entry(decision: Decision | None) -> dict[str, Any] | None:
     }
 
 
+def _course_entry(action: Action, course: Course) -> dict[str, float | None]:
+    """Return what only `Action.GO` has: lines of the paper's moves stay as they always were."""
+    return asdict(course) if action is Action.GO else {}
+
+
 def maneuver_entry(maneuver: ManeuverResult) -> dict[str, Any]:
     """Return a maneuver as a line holds it."""
+    made: dict[str, float | None] = {}
+    if maneuver.action is Action.GO:
+        made = {'turned_deg': maneuver.turned_deg, 'climbed_m': maneuver.climbed_m}
     return {
         'action': maneuver.action.value,
         'requested': maneuver.requested,
         'applied': maneuver.applied,
+        **_course_entry(maneuver.action, maneuver.course),
+        **made,
         'saturated': maneuver.saturated,
         'end_reason': maneuver.end_reason.value,
         't_start': maneuver.t_start,

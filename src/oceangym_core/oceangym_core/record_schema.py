@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course
 from oceangym_core.episode import (
     Ending,
     RecordedDecision,
@@ -66,6 +66,9 @@ class DecisionEntry(_Line):
 
     action: Action
     magnitude: Number | None = None
+    turn_deg: Number | None = None
+    climb_m: Number | None = None
+    altitude_m: Number | None = None
     invalid_replies: Count = 0
     tokens_in: Count = 0
     tokens_out: Count = 0
@@ -77,6 +80,9 @@ class DecisionEntry(_Line):
         return RecordedDecision(
             action=self.action,
             magnitude=self.magnitude,
+            course=Course(
+                turn_deg=self.turn_deg, climb_m=self.climb_m, altitude_m=self.altitude_m
+            ),
             invalid_replies=self.invalid_replies,
             tokens=self.tokens_in + self.tokens_out,
             cost=self.cost,

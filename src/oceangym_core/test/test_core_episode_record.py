@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 import json
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError
@@ -19,7 +20,13 @@ from oceangym_core.memory_files import MemoryEntry, read_memory, write_memory
 from oceangym_core.observation import Contact, Sighting
 from oceangym_core.options import RunOptions
 from oceangym_core.provenance import git_state, package_versions
-from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
+from oceangym_core.record import (
+    EPISODE_FILE,
+    make_run_info,
+    new_run_directory,
+    run_id_for,
+    RunWriter,
+)
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore, score_episode
 from oceangym_core.starts import resolve_start
@@ -73,6 +80,34 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert read.steps[2].contacts == kept.steps[2].contacts
     assert (read.memory, read.important) == (kept.memory, kept.important)
     assert score_episode(read) == score_episode(kept)
+
+
+def test_a_combined_command_is_kept_and_other_lines_stay_as_they_were(tmp_path: Path) -> None:
+    write_episode(legs(), info(), directory=tmp_path)
+    plain = (tmp_path / EPISODE_FILE).read_text()
+    assert not any(key in plain for key in ('turn_deg', 'climb', 'altitude'))
+    course = Course(turn_deg=30.0, altitude_m=8.0)
+    fixed = info(options=RunOptions(actions='extended'), has_truth=False)
+    folder = tmp_path / 'go'
+    folder.mkdir()
+    writer = RunWriter(folder, fixed, clock=StepClock())
+    writer.write_step(index=0, navigation=navigation_at(Pose(), 0.0), truth=None)
+    writer.write_step(
+        index=1,
+        navigation=navigation_at(Pose.of(TARGET), 30.0),
+        truth=None,
+        maneuver=replace(maneuver_to(1, Action.GO), course=course, turned_deg=29.9, climbed_m=2.0),
+        decision=Decision(index=0, action=Action.GO, magnitude=18.0, course=course),
+    )
+    writer.write_end(t=30.0, ending=Ending.TIME)
+    writer.close()
+    line = json.loads((folder / EPISODE_FILE).read_text().splitlines()[1])
+    assert line['decision']['turn_deg'] == 30.0 and line['decision']['climb_m'] is None
+    made = {key: line['maneuver'][key] for key in ('altitude_m', 'turned_deg', 'climbed_m')}
+    assert made == {'altitude_m': 8.0, 'turned_deg': 29.9, 'climbed_m': 2.0}
+    (decision,) = load_episode(folder).decisions
+    assert (decision.action, decision.magnitude, decision.course) == (Action.GO, 18.0, course)
+    assert score_episode(load_episode(folder))['actions'] == 'extended'
 
 
 def test_scoring_again_gives_the_same_file(tmp_path: Path) -> None:

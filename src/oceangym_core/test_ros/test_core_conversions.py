@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 from hypothesis import given
@@ -17,7 +18,7 @@ from rclpy.qos import DurabilityPolicy, qos_check_compatible, QoSCompatibility, 
 from rclpy.serialization import deserialize_message, serialize_message
 
 from oceangym_core.bag import stamp_in_cdr
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, Course, EndReason, STRAIGHT
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
@@ -76,6 +77,12 @@ def test_a_decision_survives():
     assert message.agent == 'survey'
     assert message.header.frame_id == 'odom'
     assert conversions.decision_of(over_the_wire(message)) == decision
+    go = replace(decision, action=Action.GO, course=Course(turn_deg=-30.5, altitude_m=8.0))
+    message = over_the_wire(conversions.decision_message(go, agent='mllm', stamp=90.0))
+    assert conversions.decision_of(message) == go
+    # An agent that knows nothing of courses leaves the fields alone.
+    message = over_the_wire(DecisionMessage(action='forward', magnitude=5.0))
+    assert conversions.decision_of(message).course == STRAIGHT
 
 
 def test_no_magnitude_is_nan_and_back():
@@ -138,6 +145,15 @@ def test_the_truth_of_a_step_survives_whole():
     assert back.standoff_seconds == truth.standoff_seconds
     assert back.image_hashes == truth.image_hashes
     assert conversions.maneuver_of(message) == maneuver
+    flown = replace(
+        maneuver,
+        action=Action.GO,
+        course=Course(turn_deg=40.0, climb_m=-3.0),
+        turned_deg=40.1,
+        climbed_m=-2.5,
+    )
+    sent = over_the_wire(conversions.step_truth_message(truth, navigation, flown))
+    assert conversions.maneuver_of(sent) == flown
     recorded = conversions.step_navigation_of(message)
     assert (recorded.pose, recorded.position_sigma) == (estimate, (0.1, 0.2, 0.3))
     assert recorded.battery == 0.5

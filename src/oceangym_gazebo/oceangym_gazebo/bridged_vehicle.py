@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from oceangym_core.contract import Action, EndReason, Timing
+from oceangym_core.contract import Action, Course, EndReason, STRAIGHT, Timing
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Array, Pose
@@ -21,7 +21,13 @@ from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.environment import current_in, Environment
 from oceangym_sim.maneuver import ManeuverExecutor
 from oceangym_sim.navigation import ImuSample, Navigation
-from oceangym_sim.requests import Refusal, RefusedError, ResetRequest, TickOutput
+from oceangym_sim.requests import (
+    check_course,
+    Refusal,
+    RefusedError,
+    ResetRequest,
+    TickOutput,
+)
 from oceangym_sim.thrusters import submergence
 from oceangym_sim.vehicle import VehicleParameters
 
@@ -184,12 +190,14 @@ class BridgedVehicle:
         self._since = motion.stamp
         self._begin_at(motion)
 
-    def start_maneuver(self, action: Action, magnitude: float | None) -> float:
+    def start_maneuver(
+        self, action: Action, magnitude: float | None, course: Course = STRAIGHT
+    ) -> float:
         """Begin a maneuver and return the magnitude it aims at [m or deg].
 
         Raises:
-            RefusedError: One is running, the episode is over, the magnitude makes no sense, or no
-                odometry has come yet.
+            RefusedError: One is running, the episode is over, magnitude or course make no sense, or
+                no odometry has come yet.
         """
         self._need_motion()
         assert self._estimate is not None
@@ -201,11 +209,12 @@ class BridgedVehicle:
             raise RefusedError(
                 Refusal.TIME_IS_UP, f'the episode ended by {self.ended.value}; reset first'
             )
+        check_course(action, course)
         interval = self._interval
         if self.request is not None:
             interval = min(interval, self._since + self.request.t_max - self._estimate.stamp)
         try:
-            aim = self._executor.start(action, magnitude, self._estimate, interval)
+            aim = self._executor.start(action, magnitude, self._estimate, interval, course)
         except OceanGymError as error:
             raise RefusedError(Refusal.BAD_MAGNITUDE, str(error)) from error
         self._t_start = self._estimate.stamp

@@ -37,6 +37,10 @@ class Estimate(Protocol):
     def angular_velocity(self) -> tuple[float, float, float]:
         """In base_link [rad/s]."""
 
+    @property
+    def altitude(self) -> float:
+        """Above the seabed, by the altimeter [m]; inf without a return. For bottom following only."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gains:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from oceangym_core.contract import LOCKSTEP, Timing
+from oceangym_core.contract import Action, check_action, Course, LOCKSTEP, Timing
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
@@ -29,6 +29,8 @@ class Refusal(str, Enum):
     NOT_RESET = 'NOT_RESET'
     TIME_IS_UP = 'TIME_IS_UP'
     OUT_OF_BOUNDS = 'OUT_OF_BOUNDS'
+    BAD_COURSE = 'BAD_COURSE'
+    NOT_OFFERED = 'NOT_OFFERED'
 
 
 class RefusedError(OceanGymError):
@@ -37,6 +39,30 @@ class RefusedError(OceanGymError):
     def __init__(self, code: Refusal, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def check_course(action: Action, course: Course) -> None:
+    """Refuse a course that is not possible, or that the action does not have.
+
+    Raises:
+        RefusedError: Names the value, and what is allowed.
+    """
+    try:
+        course.check(action)
+    except OceanGymError as error:
+        raise RefusedError(Refusal.BAD_COURSE, str(error)) from error
+
+
+def check_offered(action: Action, actions: str) -> None:
+    """Refuse an action that is not of a run's set of `ACTION_SETS`.
+
+    Raises:
+        RefusedError: Says how to allow it.
+    """
+    try:
+        check_action(action, actions)
+    except OceanGymError as error:
+        raise RefusedError(Refusal.NOT_OFFERED, str(error)) from error
 
 
 @dataclass(frozen=True, kw_only=True)

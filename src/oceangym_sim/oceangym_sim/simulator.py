@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, Course, EndReason, STRAIGHT
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.observation import (
@@ -32,6 +32,7 @@ from oceangym_sim.lamps import Lamp
 from oceangym_sim.maneuver import ManeuverExecutor
 from oceangym_sim.navigation import ImuSample, Navigation
 from oceangym_sim.requests import (
+    check_course,
     Refusal,
     RefusedError,
     ResetRequest,
@@ -222,11 +223,13 @@ class Simulator:
         assert self.observation is not None
         return self.observation
 
-    def start_maneuver(self, action: Action, magnitude: float | None) -> float:
+    def start_maneuver(
+        self, action: Action, magnitude: float | None, course: Course = STRAIGHT
+    ) -> float:
         """Begin a maneuver and return the magnitude it aims at [m or deg].
 
         Raises:
-            RefusedError: One is running, the episode is over, or the magnitude makes no sense.
+            RefusedError: One is running, the episode is over, or magnitude or course make no sense.
         """
         request = self._need_reset()
         if self._busy:
@@ -242,10 +245,11 @@ class Simulator:
                 Refusal.BAD_MAGNITUDE,
                 f'magnitude {magnitude} must be a number >= 0; use the opposite action to go back',
             )
+        check_course(action, course)
         interval = min(request.t_interval, request.t_max - self.clock)
         self._t_start = self.clock
         self._t_stop = self.clock + interval
-        aim = self._executor.start(action, magnitude, self._estimate, interval)
+        aim = self._executor.start(action, magnitude, self._estimate, interval, course)
         self._busy = True
         return aim
 
@@ -309,14 +313,14 @@ class Simulator:
         )
 
     def run_maneuver(
-        self, action: Action, magnitude: float | None
+        self, action: Action, magnitude: float | None, course: Course = STRAIGHT
     ) -> tuple[ManeuverResult, Observation, StepTruth]:
         """Run one maneuver to its end.
 
         Raises:
             RefusedError: As `start_maneuver`.
         """
-        self.start_maneuver(action, magnitude)
+        self.start_maneuver(action, magnitude, course)
         while True:
             finished = self.tick().finished
             if finished is not None:

@@ -12,7 +12,7 @@ from enum import Enum
 import math
 from typing import Any
 
-from oceangym_core.contract import EndReason
+from oceangym_core.contract import Action, check_action, EndReason
 from oceangym_core.decisions import Decision, FindReport, Refusal, ReportAck
 from oceangym_core.episode import Ending, RunInfo
 from oceangym_core.errors import OceanGymError
@@ -261,11 +261,22 @@ class TaskManager:
         return Refusal.NONE, ''
 
     def on_decision(self, decision: Decision) -> None:
-        """Take a decision down; the last one on an observation counts."""
+        """Take a decision down; the last one on an observation counts.
+
+        One for an action that the run does not offer ends the episode with an error.
+        """
         if self._state is not TaskState.RUNNING:
             return
         self._decisions[decision.index] = decision
+        self._check_offered(decision.action)
         self._advance()
+
+    def _check_offered(self, action: Action) -> None:
+        """Keep out of the tables what was not flown with the actions that the run says."""
+        try:
+            check_action(action, self._info.options.get('actions', 'oceangym'))
+        except OceanGymError as error:
+            self.error(str(error))
 
     def on_step(
         self,
@@ -295,6 +306,7 @@ class TaskManager:
             )
         )
         self._reports.clear()
+        self._check_offered(maneuver.action)
         self._advance()
         ending = self._ending_of(maneuver)
         if ending is not None:

@@ -16,6 +16,7 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import Sighting
+from oceangym_core.options import RunOptions
 from oceangym_core.record import RunWriter
 from oceangym_core.record_reader import load_episode
 from oceangym_core.tasks import TaskRegistry
@@ -334,3 +335,21 @@ def test_in_memory_and_on_disk_score_alike(tmp_path: Path) -> None:
         results.append(manager.result)
     assert results[0] == results[1]
     assert json.loads((tmp_path / 'score.json').read_text()) == results[1]
+
+
+@pytest.mark.parametrize('actions', ['oceangym', 'extended'])
+@pytest.mark.parametrize('said', [True, False])
+def test_a_combined_command_ends_a_run_of_the_paper_s_moves(actions: str, said: bool) -> None:
+    flight = Flight(options=RunOptions(actions=actions))
+    manager = flight.begin()
+    if said:
+        flight.decide(Action.GO)
+    else:
+        # A vehicle of somebody else's flew it unasked.
+        flight.decide()
+        flight.index = 1
+        manager.on_step(maneuver_to(1, Action.GO), *flight.observation())
+    assert manager.episode_over is (actions == 'oceangym')
+    if actions == 'oceangym':
+        assert manager.ending is Ending.ERROR and manager.result is not None
+        assert manager.result['partial'] and 'actions:=extended' in manager.result['message']

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, STRAIGHT
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.episode import Episode, RecordedDecision, RecordedReport
 from oceangym_core.observation import Observation, StepTruth
@@ -46,14 +46,19 @@ def recorded_turns(episode: Episode) -> dict[int, Turn]:
         last, decision = episode.steps[-1].index, episode.last_decision
         if episode.partial:
             # It was not carried out: the episode was cut short before.
-            decision = replace(decision, action=Action.STOP, magnitude=None)
+            decision = replace(decision, action=Action.STOP, magnitude=None, course=STRAIGHT)
         turns[last] = _turn(last, decision, episode.last_reports)
     return turns
 
 
 def _turn(index: int, decision: RecordedDecision, reports: Iterable[RecordedReport]) -> Turn:
     return Turn(
-        decision=Decision(index=index, action=decision.action, magnitude=decision.magnitude),
+        decision=Decision(
+            index=index,
+            action=decision.action,
+            magnitude=decision.magnitude,
+            course=decision.course,
+        ),
         reports=tuple(
             FindReport(
                 label=r.label,

@@ -10,7 +10,14 @@ from enum import Enum
 from oceangym_agent.memory.experience import Experience
 from oceangym_agent.memory.tokens import cut_text, cut_to_tokens, estimate_tokens, one_line
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import Action, ROTATIONS, TRANSLATIONS
+from oceangym_core.contract import (
+    Action,
+    Course,
+    default_magnitude,
+    ROTATIONS,
+    STRAIGHT,
+    TRANSLATIONS,
+)
 from oceangym_core.errors import OceanGymError
 
 Vector = tuple[float, float, float]
@@ -40,6 +47,7 @@ class MemoryStep:
         description: What was perceived.
         action: What was done next.
         magnitude: Commanded metres or degrees; None for the action's default.
+        course: What ``go`` was asked for beside its distance.
         position: Vehicle in odom when the images were taken [m].
         heading_deg: Counter-clockwise from odom's x axis [deg].
     """
@@ -51,6 +59,7 @@ class MemoryStep:
     magnitude: float | None
     position: Vector
     heading_deg: float
+    course: Course = STRAIGHT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +88,20 @@ def vector_text(vector: Sequence[float]) -> str:
 
 
 def command_text(
-    action: Action, magnitude: float | None, style: ReplyStyle = ReplyStyle.JSON
+    action: Action,
+    magnitude: float | None,
+    style: ReplyStyle = ReplyStyle.JSON,
+    course: Course = STRAIGHT,
 ) -> str:
     """Return a command as a reply of the style gives it, e.g. ``forward 20 m``."""
     word = style.word(action)
+    if action is Action.GO:
+        way = default_magnitude(action) if magnitude is None else magnitude
+        parts = [f'{word} {round(way, 1):g} m']
+        parts += [f'turn {round(course.turn_deg, 1):g} deg'] if course.turn_deg else []
+        parts += [f'climb {round(course.climb_m, 1):g} m'] if course.climb_m else []
+        parts += [f'altitude {round(course.altitude_m, 1):g} m'] if course.altitude_m else []
+        return ', '.join(parts)
     if magnitude is None or action not in TRANSLATIONS | ROTATIONS:
         return word
     unit = 'deg' if action in ROTATIONS else 'm'
@@ -169,7 +188,7 @@ def _step_line(step: MemoryStep, style: ReplyStyle) -> str:
     return (
         f'- #{step.index} at {step.time:.0f} s, {vector_text(step.position)}, '
         f'heading {round(step.heading_deg) + 0:d} deg: {said} -> '
-        f'{command_text(step.action, step.magnitude, style)}'
+        f'{command_text(step.action, step.magnitude, style, step.course)}'
     )
 
 

@@ -18,6 +18,7 @@ from oceangym_agent.chat import BudgetExhausted, NoReply
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.assets import assets_root
 from oceangym_core.contract import Action
+from oceangym_core.decisions import Decision
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import shift_for
 from oceangym_core.nodes.conversions import goal_polygon
@@ -148,7 +149,7 @@ class Pilot:
         if turn.decision.action is Action.STOP:
             await client.stop()
             return None
-        return await self._fly(turn.decision.action, turn.decision.magnitude)
+        return await self._fly(turn.decision)
 
     async def give_up(self, error: OceanGymError) -> None:
         """End the episode because the agent cannot go on; its record says why."""
@@ -157,9 +158,9 @@ class Pilot:
         budget = isinstance(error, BudgetExhausted)
         await self._client.stop('budget' if budget else 'error', message)
 
-    async def _fly(self, action: Action, magnitude: float | None) -> int | None:
+    async def _fly(self, decision: Decision) -> int | None:
         client = self._client
-        result = await client.fly(action, magnitude)
+        result = await client.fly(decision.action, decision.magnitude, decision.course)
         if result.error_code and client.running:
             self._node.get_logger().error(f'maneuver refused: {result.error_msg}')
             await client.stop('error', f'maneuver refused: {result.error_msg}')

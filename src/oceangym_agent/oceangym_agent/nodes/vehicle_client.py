@@ -22,7 +22,7 @@ from sensor_msgs.msg import BatteryState, Image, Range
 
 from oceangym_agent.agent import StatusView
 from oceangym_agent.assembly import ObservationAssembler
-from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
+from oceangym_core.contract import Action, Course, DIRECTIONS, sonar_orientation, STRAIGHT
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Pose
@@ -154,9 +154,15 @@ class VehicleClient:
             decision_message(decision, agent=agent, stamp=stamp, reports=reports)
         )
 
-    async def fly(self, action: Action, magnitude: float | None) -> Any:
+    async def fly(self, action: Action, magnitude: float | None, course: Course = STRAIGHT) -> Any:
         """Have a maneuver carried out and return its result."""
-        goal = Maneuver.Goal(action=action.value, magnitude=magnitude_field(magnitude))
+        goal = Maneuver.Goal(
+            action=action.value,
+            magnitude=magnitude_field(magnitude),
+            turn_deg=magnitude_field(course.turn_deg),
+            climb_m=magnitude_field(course.climb_m),
+            altitude_m=magnitude_field(course.altitude_m),
+        )
         handle = await self._maneuver.send_goal_async(goal)
         if not handle.accepted:
             raise OceanGymError('the backend rejected the maneuver; see its log')

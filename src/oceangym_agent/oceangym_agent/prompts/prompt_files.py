@@ -38,6 +38,7 @@ NAMES = frozenset(
         'call',
         'loop',
         'reply_style',
+        'actions',
         'reply_instructions',
         'goal',
         'reference',

@@ -12,16 +12,30 @@ from oceangym_agent.memory.window import vector_text
 from oceangym_core.contract import DEFAULT_ROTATION_DEG, DEFAULT_TRANSLATION_M
 from oceangym_core.observation import NavigationState
 
-# A vehicle sustains at least 0.7 m/s, which speeding up, slowing down and settling shorten by so much;
-# what exceeds its reach is cut and told.
-CRUISE_M_S = 0.7
+# Cruise speeds [m/s], and what speeding up, slowing down and settling take of an interval [s]. In 30 s
+# the vehicle of the simulators makes 20.7 m ahead and back, 20.2 m up, 18.7 m down, 17.2 m sideways,
+# and 15.5 m ahead after a turn of 90 deg; what exceeds its reach is cut and told.
+CRUISE_M_S = 0.76
+SIDEWAYS_M_S = 0.64
 LOST_S = 3.5
+TURN_90_S = 6.7
 
 
-def reach_m(goal: GoalView) -> float:
-    """Return about how far a vehicle gets in one maneuver [m]."""
+def reach_m(goal: GoalView, *, cruise: float = CRUISE_M_S, turn_s: float = 0.0) -> float:
+    """Return about how far a vehicle gets in one maneuver [m].
+
+    Args:
+        goal: For the interval.
+        cruise: Of the kind of move [m/s].
+        turn_s: That a turn before it takes [s].
+    """
     # Of a few seconds next to nothing is left.
-    return round(CRUISE_M_S * max(goal.t_interval - LOST_S, goal.t_interval / 5), 1)
+    left = goal.t_interval - turn_s
+    return round(cruise * max(left - LOST_S, left / 5, 0.0), 1)
+
+
+def _about(length: float) -> str:
+    return f'{length:.{0 if length >= 10 else 1}f}'
 
 
 def goal_context(goal: GoalView) -> dict[str, Any]:
@@ -38,7 +52,9 @@ def goal_context(goal: GoalView) -> dict[str, Any]:
         'duration_s': round(goal.t_max),
         'interval_s': round(goal.t_interval),
         'decisions': math.ceil(goal.t_max / goal.t_interval - 1e-9),
-        'reach_m': f'{reach_m(goal):.{0 if reach_m(goal) >= 10 else 1}f}',
+        'reach_m': _about(reach_m(goal)),
+        'reach_sideways_m': _about(reach_m(goal, cruise=SIDEWAYS_M_S)),
+        'reach_after_90_m': _about(reach_m(goal, turn_s=TURN_90_S)),
         'default_m': round(DEFAULT_TRANSLATION_M),
         'default_deg': round(DEFAULT_ROTATION_DEG),
     }

@@ -12,7 +12,15 @@ from oceangym_agent.agent import StatusView
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.window import command_text, Memory
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import Action, default_magnitude, ROTATIONS, TRANSLATIONS, unit_motion
+from oceangym_core.contract import (
+    Action,
+    Course,
+    default_magnitude,
+    ROTATIONS,
+    STRAIGHT,
+    TRANSLATIONS,
+    unit_motion,
+)
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.observation import Observation
@@ -52,6 +60,7 @@ class PromptSettings:
     Attributes:
         reply_instructions: How to answer, as ``replies.format_instructions`` writes it.
         style: The reply's form.
+        actions: Name of the set of `contract.ACTION_SETS` that the model chooses from.
         schema: JSON schema of the reply for endpoints that enforce one, None for none.
         loop: One call a decision or two.
         sonar: What is shown of the sonars.
@@ -68,6 +77,7 @@ class PromptSettings:
 
     reply_instructions: str
     style: ReplyStyle = ReplyStyle.JSON
+    actions: str = 'oceangym'
     schema: Mapping[str, Any] | None = field(default=None, compare=False)
     loop: Loop = Loop.SINGLE
     sonar: SonarInput = SonarInput.NONE
@@ -105,16 +115,26 @@ class Outcome:
         action: As commanded.
         requested, applied: Metres or degrees.
         saturated: It was cut to what one interval allows, or fell short of what was asked.
+        course: What ``go`` was asked for beside its distance.
+        turned_deg, climbed_m: What ``go`` made of it.
     """
 
     action: Action
     requested: float
     applied: float
     saturated: bool
+    course: Course = STRAIGHT
+    turned_deg: float = 0.0
+    climbed_m: float = 0.0
 
     @classmethod
     def measured(
-        cls, action: Action, magnitude: float | None, before: Pose, after: Pose
+        cls,
+        action: Action,
+        magnitude: float | None,
+        before: Pose,
+        after: Pose,
+        course: Course = STRAIGHT,
     ) -> Outcome:
         """Return the outcome as the navigation shows it.
 
@@ -123,11 +143,24 @@ class Outcome:
             magnitude: As commanded; None for the action's default.
             before: base_link in odom at the observation that the command answered.
             after: At the next observation.
+            course: As commanded.
         """
         requested = default_magnitude(action) if magnitude is None else magnitude
         applied, tolerance = 0.0, SHORT_OF_M
+        moved = [b - a for a, b in zip(before.position, after.position)]
+        if action is Action.GO:
+            # Ahead is where it was turned to.
+            ahead = moved[0] * math.cos(after.yaw) + moved[1] * math.sin(after.yaw)
+            return cls(
+                action=action,
+                requested=requested,
+                applied=round(ahead, 2),
+                saturated=requested - ahead > tolerance,
+                course=course,
+                turned_deg=math.degrees(wrap_angle(after.yaw - before.yaw)),
+                climbed_m=moved[2],
+            )
         if action in TRANSLATIONS:
-            moved = [b - a for a, b in zip(before.position, after.position)]
             x, y, z = unit_motion(action)
             cos, sin = math.cos(before.yaw), math.sin(before.yaw)
             along = (cos * x - sin * y, sin * x + cos * y, z)
@@ -149,6 +182,16 @@ class Outcome:
 
     def in_words(self, style: ReplyStyle = ReplyStyle.JSON) -> str:
         """Return the outcome, the command as the style words it."""
+        if self.action is Action.GO:
+            turned, way, climbed = (
+                f'{round(value, 1) + 0.0:.1f}'
+                for value in (self.turned_deg, self.applied, self.climbed_m)
+            )
+            cut = ', less than asked for' if self.saturated else ''
+            return (
+                f'{command_text(self.action, self.requested, style, self.course)} was commanded; '
+                f'turned {turned} deg, went {way} m ahead{cut}, climbed {climbed} m'
+            )
         if self.action not in TRANSLATIONS | ROTATIONS:
             return f'{style.word(self.action)}: the vehicle kept its place'
         unit = 'deg' if self.action in ROTATIONS else 'm'

@@ -7,7 +7,8 @@ from typing import Any
 from oceangym_agent.replies.limits import MAX_FINDS, MAX_ROTATION_DEG, MAX_TRANSLATION_M
 from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.contract import (
-    Action,
+    ACTION_SETS,
+    ALTITUDES_M,
     DEFAULT_ROTATION_DEG,
     DEFAULT_TRANSLATION_M,
     DIRECTIONS,
@@ -24,14 +25,38 @@ _MARKER_EXAMPLE = (
     'water Front: bare sand slope Back: open water ##\nmove forward 15 m'
 )
 
+_GO_JSON_EXAMPLE = (
+    '{"environment": {"front": "sand slope rising", "back": "open water", "left": "open water", '
+    '"right": "sand slope", "up": "clear water", "down": "sand about 8 m below"}, '
+    '"special_objects": [], "finds": [], "action": "go", "magnitude": 18, "turn_deg": 30, '
+    '"climb_m": null, "altitude_m": 8, "reason": "Along the slope, at the same height above it."}'
+)
+_GO_MARKER_EXAMPLE = (
+    '## Current environment information: Left: open water Right: sand slope Down: sand Up: clear '
+    'water Front: sand slope rising Back: open water ##\ngo 18 m, turn 30 deg, altitude 8 m'
+)
+
 _MAGNITUDES = (
     f'metres for moves (default {DEFAULT_TRANSLATION_M:g}, at most {MAX_TRANSLATION_M:g}), degrees '
     f'for rotations (default {DEFAULT_ROTATION_DEG:g}, at most {MAX_ROTATION_DEG:g})'
 )
 
 
-def reply_schema() -> dict[str, Any]:
-    """Return the JSON schema of a reply.
+_LOW, _HIGH = ALTITUDES_M
+_GO_KEYS = f"""\
+- "turn_deg", "climb_m", "altitude_m": of go only, otherwise null. go turns on the spot by turn_deg \
+(positive to port), then goes ahead by the magnitude, while it climbs by climb_m (negative: dives) or \
+holds altitude_m ({_LOW:g} .. {_HIGH:g}) above the seabed; null for none.
+"""
+_GO_LINE = (
+    'go may be followed by a turn on the spot before the way (positive to port), and by a climb along '
+    'the way (negative: dive) or an altitude above the seabed to hold '
+    f'({_LOW:g} .. {_HIGH:g} m): go 15 m, turn -40 deg, climb 4 m; or go 15 m, altitude 8 m. '
+)
+
+
+def reply_schema(actions: str = 'oceangym') -> dict[str, Any]:
+    """Return the JSON schema of a reply with a set of `ACTION_SETS`.
 
     Every key is required and none may be added, as endpoints with strict schemas demand; what may
     be unknown is nullable.
@@ -75,11 +100,21 @@ def reply_schema() -> dict[str, Any]:
                 'items': find,
                 'description': 'the target, only where it is seen now; otherwise empty',
             },
-            'action': {'type': 'string', 'enum': [action.value for action in Action]},
+            'action': {'type': 'string', 'enum': [a.value for a in ACTION_SETS[actions]]},
             'magnitude': {**number, 'description': f'{_MAGNITUDES}; null for the default'},
+            **(_course_schema() if actions == 'extended' else {}),
             'reason': {'type': 'string', 'description': 'one or two sentences'},
         }
     )
+
+
+def _course_schema() -> dict[str, Any]:
+    number = {'type': ['number', 'null']}
+    return {
+        'turn_deg': {**number, 'description': 'of go: turn first, positive to port; or null'},
+        'climb_m': {**number, 'description': 'of go: climb along the way, or null'},
+        'altitude_m': {**number, 'description': 'of go: altitude to hold, or null'},
+    }
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -91,14 +126,19 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def format_instructions(style: ReplyStyle) -> str:
-    """Return the part of the prompt that says how to answer."""
+def format_instructions(style: ReplyStyle, actions: str = 'oceangym') -> str:
+    """Return the part of the prompt that says how to answer with a set of `ACTION_SETS`."""
     if style is ReplyStyle.JSON:
-        return _json_instructions()
-    return _marker_instructions()
+        return _json_instructions(actions)
+    return _marker_instructions(actions)
 
 
-def _json_instructions() -> str:
+def _json_words(actions: str) -> str:
+    return ', '.join(action.value for action in ACTION_SETS[actions])
+
+
+def _json_instructions(actions: str) -> str:
+    course = _GO_KEYS if actions == 'extended' else ''
     return f"""\
 Answer with one JSON object and nothing else, with these keys:
 - "environment": an object with the keys {', '.join(DIRECTIONS)}; what each view shows, in a few words.
@@ -107,21 +147,31 @@ Answer with one JSON object and nothing else, with these keys:
 "position" ([x, y, z] in metres as you estimate it, or null), "range_m" (metres or null), \
 "bearing_deg" (degrees from the bow, positive to port, or null), "direction" (the view that shows \
 it, or null) and "text". At most {MAX_FINDS}.
-- "action": exactly one of {', '.join(action.value for action in Action)}.
+- "action": exactly one of {_json_words(actions)}.
 - "magnitude": {_MAGNITUDES}; null for the default. Always more than 0.
-- "reason": one or two sentences.
+{course}- "reason": one or two sentences.
 left, right, up and down move sideways and vertically without turning; hold keeps the position; \
 stop ends the whole mission at once.
 Example, not to be copied:
-{_JSON_EXAMPLE}"""
+{_example(ReplyStyle.JSON, actions)}"""
 
 
-def _marker_words() -> str:
-    return ', '.join(ReplyStyle.MARKERS.word(action) for action in Action)
+def _example(style: ReplyStyle, actions: str) -> str:
+    plain, extended = (
+        (_JSON_EXAMPLE, _GO_JSON_EXAMPLE)
+        if style is ReplyStyle.JSON
+        else (_MARKER_EXAMPLE, _GO_MARKER_EXAMPLE)
+    )
+    return extended if actions == 'extended' else plain
 
 
-def _marker_instructions() -> str:
-    words = _marker_words()
+def _marker_words(actions: str) -> str:
+    return ', '.join(ReplyStyle.MARKERS.word(action) for action in ACTION_SETS[actions])
+
+
+def _marker_instructions(actions: str) -> str:
+    words = _marker_words(actions)
+    course = _GO_LINE if actions == 'extended' else ''
     return f"""\
 Answer in this form and with nothing else.
 If the target is not visible, one continuous line between ## marks:
@@ -133,21 +183,21 @@ detected the target object, distance (metres), bearing (degrees from the bow, po
 estimated position [x, y, z] $$
 For other man-made objects worth remembering add: *** SPECIAL OBJECTS DETECTED: (names) ***
 Below, one command alone in its line: one word group of the list ({words}), with its magnitude: \
-{_MAGNITUDES}. "move left" and "move right" move sideways without turning; "hold" keeps the \
+{_MAGNITUDES}. {course}"move left" and "move right" move sideways without turning; "hold" keeps the \
 position; "stop" ends the whole mission at once.
 Example, not to be copied:
-{_MARKER_EXAMPLE}"""
+{_example(ReplyStyle.MARKERS, actions)}"""
 
 
-def remedy(style: ReplyStyle) -> str:
+def remedy(style: ReplyStyle, actions: str = 'oceangym') -> str:
     """Return what a model is told after an invalid reply: what is allowed, and an example."""
     if style is ReplyStyle.JSON:
-        actions = ', '.join(action.value for action in Action)
         return (
-            f'Answer again with one JSON object whose "action" is exactly one of: {actions}; '
-            f'"magnitude" is in {_MAGNITUDES}, or null. Example: {_JSON_EXAMPLE}'
+            'Answer again with one JSON object whose "action" is exactly one of: '
+            f'{_json_words(actions)}; "magnitude" is in {_MAGNITUDES}, or null. '
+            f'Example: {_example(style, actions)}'
         )
     return (
-        f'Answer again with one command alone in the last line, one of: {_marker_words()}; '
-        f'with a magnitude in {_MAGNITUDES}. Example:\n{_MARKER_EXAMPLE}'
+        f'Answer again with one command alone in the last line, one of: {_marker_words(actions)}; '
+        f'with a magnitude in {_MAGNITUDES}. Example:\n{_example(style, actions)}'
     )

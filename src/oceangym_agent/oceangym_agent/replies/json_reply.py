@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 
 from oceangym_agent.replies.finds import fields, finds_in, plain_key
@@ -21,7 +21,7 @@ from oceangym_agent.replies.prose import read_value
 from oceangym_agent.replies.quantities import magnitude_of, NO_MAGNITUDE, Quantity, read_quantity
 from oceangym_agent.replies.reply import ParsedReply, ReplyError
 from oceangym_agent.replies.views import environment_of, special_objects_of
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course
 
 _ACTION_ALIASES = (
     'command',
@@ -55,6 +55,11 @@ _MAGNITUDE_KEYS = (
     'amount',
     'delta',
 )
+_COURSE_KEYS = {
+    'turn_deg': ('turn_deg', 'turn'),
+    'climb_m': ('climb_m', 'climb'),
+    'altitude_m': ('altitude_m', 'altitude'),
+}
 _NAMED_BY = ('name', 'function', 'tool', 'tool_name')
 _ARGUMENTS = ('arguments', 'parameters', 'args', 'input', 'action_input', 'params', 'kwargs')
 # Only in these is an inner object the reply: the one under "previous_step" is not.
@@ -210,6 +215,9 @@ def _whole_candidate(value: JsonObject) -> _Candidate:
         raise ReplyError('Its "action" is empty.')
     if command.action not in _VALUELESS:
         command = _with_magnitude(command, value, pairs)
+    if command.action is Action.GO:
+        within = [fields(item) for item in named if isinstance(item, JsonObject)]
+        command = replace(command, course=_course([pairs, *map(_with_arguments, within)]))
     return _Candidate(pairs=pairs, command=command, cut=value.cut)
 
 
@@ -225,11 +233,19 @@ def _with_arguments(pairs: dict[str, JsonValue]) -> dict[str, JsonValue]:
     if not isinstance(value, JsonObject):
         return pairs
     inner = fields(value)
-    _refuse_others(inner, _REPLY_KEYS)
+    _refuse_others(inner, _REPLY_KEYS | _keys_of_go(pairs, inner))
     for key in inner.keys() & pairs.keys() - set(_REASON_KEYS):
         if inner[key] != pairs[key]:
             raise ReplyError(f'It gives {quoted(key)} twice, and not the same.')
     return {**inner, **pairs}
+
+
+def _keys_of_go(*groups: dict[str, JsonValue]) -> frozenset[str]:
+    """Return the further arguments that the action go has, if it is named."""
+    named = (value for group in groups for value in group.values() if isinstance(value, str))
+    if not any(normalised(value) == Action.GO.value for value in named):
+        return frozenset()
+    return frozenset(key for keys in _COURSE_KEYS.values() for key in keys)
 
 
 def _refuse_others(pairs: dict[str, JsonValue], known: frozenset[str]) -> None:
@@ -245,6 +261,9 @@ def _commands(value: JsonValue, siblings: dict[str, JsonValue], depth: int) -> l
     if depth > 3:
         raise ReplyError('Its "action" is nested too deeply; give one word.')
     if isinstance(value, str):
+        direction = siblings.get('direction')
+        if normalised(value) == Action.GO.value and not isinstance(direction, str):
+            return [Command(action=Action.GO)]
         return _worded(value, siblings)
     if isinstance(value, JsonArray):
         return [c for item in value.items for c in _commands(item, {}, depth + 1)]
@@ -254,7 +273,8 @@ def _commands(value: JsonValue, siblings: dict[str, JsonValue], depth: int) -> l
         if key is None:
             raise ReplyError('Its "action" is an object; give one word.')
         inner = _with_arguments(inner)
-        _refuse_others(inner, _REPLY_KEYS.union(_NESTED_ACTION_KEYS, _ARGUMENTS))
+        known = _REPLY_KEYS.union(_NESTED_ACTION_KEYS, _ARGUMENTS)
+        _refuse_others(inner, known | _keys_of_go(inner))
         commands = _commands(inner[key], inner, depth + 1)
         return [_with_magnitude(c, value, inner) for c in commands]
     raise ReplyError(f'Its "action" is {_shown(value)}; give one of the words below.')
@@ -303,6 +323,33 @@ def _with_magnitude(
     return Command(action=command.action, magnitude=magnitudes.pop())
 
 
+def _course(groups: list[dict[str, JsonValue]]) -> Course:
+    """Return the course that stands beside an action, or within it."""
+    return Course(**{name: _course_value(name, groups) for name in _COURSE_KEYS})
+
+
+def _course_value(name: str, groups: list[dict[str, JsonValue]]) -> float | None:
+    """Return a value of a course; zero asks for nothing, as null does.
+
+    Raises:
+        ReplyError: It is not one number.
+    """
+    given = [
+        group[key] for group in groups for key in _COURSE_KEYS[name] if group.get(key) is not None
+    ]
+    values = set()
+    for value in given:
+        if isinstance(value, str):
+            quantity = read_quantity(normalised(value).strip())
+            value = None if quantity is None else quantity.value
+        if not isinstance(value, float):
+            raise ReplyError(f'Its "{name}" is not a number; give one number or null.')
+        values.add(value)
+    if len(values) > 1:
+        raise ReplyError(f'It gives several values of "{name}".')
+    return (values.pop() or None) if values else None
+
+
 def _magnitude(action: Action, value: JsonValue) -> float | None:
     if value is None:
         return None
@@ -347,12 +394,21 @@ def _from_list(text: str) -> ParsedReply | None:
     )
 
 
+def _said_course(command: Command, pairs: dict[str, JsonValue]) -> Course:
+    """Return the course beside a command; that of another action than go is the caller's to judge."""
+    if command.action is Action.GO:
+        return command.course
+    numbers = {name: pairs.get(name) for name in _COURSE_KEYS}
+    return Course(**{n: v for n, v in numbers.items() if isinstance(v, float) and v})
+
+
 def _parsed(candidate: _Candidate) -> ParsedReply:
     pairs = candidate.pairs
     reason = next((v for k in _REASON_KEYS if isinstance(v := pairs.get(k), str)), '')
     return ParsedReply(
         action=candidate.command.action,
         magnitude=candidate.command.magnitude,
+        course=_said_course(candidate.command, pairs),
         environment=environment_of(pairs.get('environment')),
         special_objects=special_objects_of(pairs.get('special_objects')),
         finds=finds_in(pairs.get('finds')),

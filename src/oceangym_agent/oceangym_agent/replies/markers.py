@@ -12,9 +12,12 @@ from oceangym_agent.replies.limits import (
     MAX_TEXT,
     tidy,
 )
+from oceangym_agent.replies.phrases import Command, normalised
 from oceangym_agent.replies.prose import find_command
-from oceangym_agent.replies.reply import Find, ParsedReply
+from oceangym_agent.replies.quantities import magnitude_of, NUMBER, read_quantity
+from oceangym_agent.replies.reply import Find, ParsedReply, ReplyError
 from oceangym_agent.replies.views import environment_in
+from oceangym_core.contract import Action, Course
 
 _SPECIAL = re.compile(r'\*{2,3}\s*special objects?(?: detected)?\s*:?\**\s*:?', re.IGNORECASE)
 _SPECIAL_END = re.compile(r'\*{2,}|\n|##|\$\$')
@@ -22,6 +25,14 @@ _SPECIAL_END = re.compile(r'\*{2,}|\n|##|\$\$')
 _MARKDOWN_HEADING = re.compile(
     r'^[ \t]*#{1,6}[ \t]+(?!.*environment)([^#:\n]{1,80}:?)[ \t]*#*[ \t]*$', re.M | re.I
 )
+_METRES, _DEGREES = (
+    rf'{NUMBER}(?: ?(?:{unit}))?' for unit in ('m|metres?|meters?', 'deg|degrees?|°')
+)
+_GO = re.compile(
+    rf'go(?: (?P<way>{_METRES}))?(?:,? turn (?P<turn>{_DEGREES}))?'
+    rf'(?:,? climb (?P<climb>{_METRES})|,? altitude (?P<altitude>{_METRES}))?'
+)
+_IN_ITS_PLACE = ('move forward', 'move backward')
 _HASHES = re.compile(r'#{2,}')
 _DOLLARS = re.compile(r'\${2,}')
 _NOTHING = re.compile(r'(?:none|no|n/?a|nothing|-)\b.{0,40}', re.IGNORECASE)
@@ -39,15 +50,46 @@ def read_marker_reply(text: str) -> ParsedReply:
     text, views = _cut_out(text, _HASHES)
     finds = [find for block in found_blocks if (find := find_in_marker(block)) is not None]
     text, loose = _loose_finds(text)
-    command = find_command(text)
+    command = _go(text) or find_command(text)
     said = tidy(text, MAX_REASON)
     return ParsedReply(
         action=command.action,
         magnitude=command.magnitude,
+        course=command.course,
         environment=environment_in(' '.join(views)[: 10 * MAX_REASON]),
         special_objects=_special_objects(specials),
         finds=distinct([*finds, *loose]),
         reason=said if len(said.split()) > 6 else '',
+    )
+
+
+def _go(text: str) -> Command | None:
+    """Return the command of the extended actions that stands alone in the last line, if one does.
+
+    Raises:
+        ReplyError: Its distance cannot be flown, or it is not the one command of the text.
+    """
+    *before, line = text.strip().split('\n')
+    match = _GO.fullmatch(normalised(line).strip(' .`*'))
+    if match is None:
+        return None
+    try:
+        # What holds for any other command in its place holds for it: no second one, no example.
+        for word in _IN_ITS_PLACE:
+            find_command('\n'.join([*before, word]))
+    except ReplyError:
+        raise ReplyError('It gives another command beside go, or go as an example only.') from None
+    way, turn, climb, altitude = (
+        read_quantity(match[name] or '') for name in ('way', 'turn', 'climb', 'altitude')
+    )
+    return Command(
+        action=Action.GO,
+        magnitude=None if way is None else magnitude_of(Action.GO, way),
+        course=Course(
+            turn_deg=None if turn is None else turn.value or None,
+            climb_m=None if climb is None else climb.value or None,
+            altitude_m=None if altitude is None else altitude.value or None,
+        ),
     )
 
 

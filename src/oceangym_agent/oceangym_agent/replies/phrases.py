@@ -17,7 +17,7 @@ from oceangym_agent.replies.vocabulary import (
     SEPARATED_QUANTITY,
     STOP,
 )
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course, STRAIGHT
 
 MAX_SENTENCE = 600
 
@@ -28,6 +28,7 @@ class Command:
 
     action: Action
     magnitude: float | None = None
+    course: Course = STRAIGHT
 
 
 _SPLIT = re.compile(
@@ -368,4 +369,7 @@ def single(commands: list[Command]) -> Command | None:
     if len(magnitudes) > 1:
         numbers = ', '.join(f'{value:g}' for value in sorted(magnitudes)[:5])
         raise ReplyError(f'It gives {actions[0].value} with different magnitudes ({numbers}).')
-    return Command(action=actions[0], magnitude=next(iter(magnitudes), None))
+    courses = {command.course for command in commands}
+    if len(courses) > 1:
+        raise ReplyError(f'It gives {actions[0].value} on {len(courses)} different courses.')
+    return Command(action=actions[0], magnitude=next(iter(magnitudes), None), course=courses.pop())

@@ -130,7 +130,7 @@ def magnitude_of(action: Action, quantity: Quantity) -> float | None:
     Raises:
         ReplyError: It is not one that the action can have.
     """
-    if action in TRANSLATIONS:
+    if action in TRANSLATIONS or action is Action.GO:
         return _scaled(action, quantity, _LENGTHS, MAX_TRANSLATION_M, 'metres')
     if action in ROTATIONS:
         return _scaled(action, quantity, _ANGLES, MAX_ROTATION_DEG, 'degrees')

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from oceangym_core.contract import Action
+from oceangym_core.contract import Action, Course, STRAIGHT
 from oceangym_core.memory_files import ACTION_WORDS
 
 
@@ -54,6 +54,7 @@ class ParsedReply:
         finds: Of the target.
         action: The one command.
         magnitude: Metres or degrees; None for the action's default.
+        course: What ``go`` is asked for beside its distance.
         reason: The model's reason.
     """
 
@@ -62,6 +63,7 @@ class ParsedReply:
     special_objects: tuple[str, ...] = ()
     finds: tuple[Find, ...] = ()
     magnitude: float | None = None
+    course: Course = STRAIGHT
     reason: str = ''
 
 

@@ -77,6 +77,7 @@ def _facts(rows: Sequence[EpisodeRow]) -> list[tuple[str, str]]:
     facts = [
         ('Benchmark', _different(row.version for row in rows)),
         ('Tracks', _different(row.track.value for row in rows)),
+        ('Actions', _different(row.actions for row in rows if row.actions != 'oceangym')),
         ('Profiles', _different(row.profile for row in rows)),
         ('Backends', _different(row.backend for row in rows)),
         ('Frames', _different(row.frame for row in rows)),
@@ -135,7 +136,8 @@ def _heat_maps(directory: Path, rows: Sequence[EpisodeRow]) -> list[dict[str, An
     """Return a map a set of conditions and scorer; conditions are never averaged."""
     groups: dict[tuple[str, str, str, float], list[EpisodeRow]] = {}
     for row in rows:
-        key = (row.track.description, row.profile, row.backend, row.t_max or 0.0)
+        extended = '' if row.actions == 'oceangym' else f', actions {row.actions}'
+        key = (row.track.description + extended, row.profile, row.backend, row.t_max or 0.0)
         groups.setdefault(key, []).append(row)
     maps = []
     for (track, profile, backend, duration), members in sorted(groups.items()):

@@ -23,7 +23,7 @@ from oceangym_msgs.msg import (
 )
 from std_msgs.msg import Header
 
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, Course, EndReason
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Pose
@@ -114,6 +114,15 @@ def magnitude_field(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
 
+def course_of(turn_deg: float, climb_m: float, altitude_m: float) -> Course:
+    """Return a message's course; NaN and 0, which a field has when it is not set, ask for nothing."""
+    turn, climb, altitude = (
+        None if math.isnan(value) else float(value) or None
+        for value in (turn_deg, climb_m, altitude_m)
+    )
+    return Course(turn_deg=turn, climb_m=climb, altitude_m=altitude)
+
+
 def decision_message(
     decision: Decision,
     *,
@@ -128,6 +137,9 @@ def decision_message(
         agent=agent,
         action=decision.action.value,
         magnitude=magnitude_field(decision.magnitude),
+        turn_deg=magnitude_field(decision.course.turn_deg),
+        climb_m=magnitude_field(decision.course.climb_m),
+        altitude_m=magnitude_field(decision.course.altitude_m),
         description=decision.description,
         finds=[_find_message(report) for report in reports]
         or [Find(label=label, sigma=-1.0) for label in decision.finds],
@@ -152,6 +164,7 @@ def decision_of(message: DecisionMessage) -> Decision:
         index=message.step,
         action=action_of(message.action),
         magnitude=magnitude_of(message.magnitude),
+        course=course_of(message.turn_deg, message.climb_m, message.altitude_m),
         description=message.description,
         finds=tuple(find.label for find in message.finds),
         raw_reply=message.raw_reply,
@@ -237,6 +250,11 @@ def step_truth_message(
         message.requested = maneuver.requested
         message.applied = maneuver.applied
         message.saturated = maneuver.saturated
+        message.turn_deg = magnitude_field(maneuver.course.turn_deg)
+        message.climb_m = magnitude_field(maneuver.course.climb_m)
+        message.altitude_m = magnitude_field(maneuver.course.altitude_m)
+        message.turned_deg = magnitude_field(maneuver.turned_deg)
+        message.climbed_m = magnitude_field(maneuver.climbed_m)
         message.end_reason = maneuver.end_reason.value
         message.t_start = maneuver.t_start
         message.t_end = maneuver.t_end
@@ -279,14 +297,21 @@ def maneuver_of(message: StepTruthMessage) -> ManeuverResult | None:
     """Return the maneuver that led to a step; None for the observation after a reset."""
     if not message.action:
         return None
+    action = action_of(message.action)
+    turned = climbed = None
+    if action is Action.GO:
+        turned, climbed = magnitude_of(message.turned_deg), magnitude_of(message.climbed_m)
     return ManeuverResult(
-        action=action_of(message.action),
+        action=action,
         requested=message.requested,
         applied=message.applied,
         saturated=message.saturated,
         end_reason=EndReason(message.end_reason),
         t_start=message.t_start,
         t_end=message.t_end,
+        course=course_of(message.turn_deg, message.climb_m, message.altitude_m),
+        turned_deg=turned,
+        climbed_m=climbed,
     )
 
 

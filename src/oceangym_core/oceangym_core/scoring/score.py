@@ -66,6 +66,7 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         'agent': info.agent,
         'benchmark': _benchmark(episode),
         'backend': info.options.get('backend'),
+        'actions': info.options.get('actions', 'oceangym'),
         'mode': info.options.get('mode'),
         't_max_s': info.t_max,
         'privileged': info.privileged,

@@ -119,7 +119,9 @@ class AutopilotNode(ContractNode):
         ]
         self._current = self.create_publisher(Vector3, CURRENT, newest)
         mover = ModelMover(self, world=world, model=NAMESPACE)
-        self._maneuvers = ManeuverServer(self, self._vehicle.start_maneuver)
+        self._maneuvers = ManeuverServer(
+            self, self._vehicle.start_maneuver, actions=options.actions
+        )
         self._listen(newest)
         self._resets = ResetServer(
             self,

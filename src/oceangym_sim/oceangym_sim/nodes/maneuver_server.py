@@ -13,10 +13,10 @@ from rclpy.clock import Clock
 from rclpy.node import Node
 from rclpy.task import Future
 
-from oceangym_core.contract import Action, EndReason
-from oceangym_core.nodes.conversions import magnitude_of, stamp_of
+from oceangym_core.contract import Action, Course, EndReason
+from oceangym_core.nodes.conversions import course_of, magnitude_of, stamp_of
 from oceangym_core.observation import ManeuverResult
-from oceangym_sim.requests import RefusedError
+from oceangym_sim.requests import check_offered, RefusedError
 
 FEEDBACK_S = 1.0  # of simulation time
 _PAUSE_S = 5.0  # between two warnings of a kind
@@ -28,10 +28,18 @@ class ManeuverServer:
     Args:
         node: The server's node.
         start: Begins a maneuver, or raises `RefusedError`.
+        actions: Name of the set of `ACTION_SETS` that the run allows.
     """
 
-    def __init__(self, node: Node, start: Callable[[Action, float | None], object]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        start: Callable[[Action, float | None, Course], object],
+        *,
+        actions: str,
+    ) -> None:
         self._start = start
+        self._actions = actions
         self._goal: ServerGoalHandle | None = None
         self._landed: Future | None = None
         self._next_feedback = -math.inf
@@ -73,7 +81,13 @@ class ManeuverServer:
                 f'unknown action {goal.action!r}; allowed: {allowed}',
             )
         try:
-            self._start(Action(goal.action), magnitude_of(goal.magnitude))
+            action = Action(goal.action)
+            check_offered(action, self._actions)
+            self._start(
+                action,
+                magnitude_of(goal.magnitude),
+                course_of(goal.turn_deg, goal.climb_m, goal.altitude_m),
+            )
         except RefusedError as error:
             return _refuse(handle, getattr(Maneuver.Result, error.code.value), str(error))
         self._goal, self._landed = handle, Future()
@@ -82,6 +96,8 @@ class ManeuverServer:
         flown, result.step = await self._landed
         result.applied = flown.applied
         result.saturated = flown.saturated
+        result.turned_deg = flown.turned_deg or 0.0
+        result.climbed_m = flown.climbed_m or 0.0
         result.end_reason = flown.end_reason.value
         result.t_end = stamp_of(flown.t_end)
         if flown.end_reason is EndReason.PREEMPTED:

@@ -94,7 +94,9 @@ class SimNode(ContractNode):
         self.create_service(Observe, 'sim/observe', self._on_observe)
         read_stream(self, stream('cmd_vel'), self._on_velocity)
         read_stream(self, stream('lights'), self._on_lights)
-        self._maneuvers = ManeuverServer(self, self._simulator.start_maneuver)
+        self._maneuvers = ManeuverServer(
+            self, self._simulator.start_maneuver, actions=options.actions
+        )
         self._velocities = VelocityReceiver(self, self._wall, self._simulator.set_velocity)
         self.create_timer(FROZEN_CLOCK_S, self._keep_clock, clock=self._wall)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
