@@ -322,6 +322,9 @@ def test_a_maneuver_can_be_cancelled_and_bad_ones_are_refused(gazebo):
     for goal, code in (
         (Maneuver.Goal(action='dive'), Maneuver.Result.UNKNOWN_ACTION),
         (Maneuver.Goal(action='up', magnitude=-3.0), Maneuver.Result.BAD_MAGNITUDE),
+        (Maneuver.Goal(action='up', magnitude=3.0, turn_deg=9.0), Maneuver.Result.BAD_COURSE),
+        # The node's options say actions:=oceangym.
+        (Maneuver.Goal(action='go', magnitude=3.0), Maneuver.Result.NOT_OFFERED),
     ):
         handle = done(client.send_goal_async(goal))
         assert done(handle.get_result_async()).result.error_code == code

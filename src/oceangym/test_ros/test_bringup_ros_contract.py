@@ -24,7 +24,7 @@ def backend(nodes, small_world, make_specs, make_probe):
     """The running backend; its refusals before the first reset are looked at first."""
     from oceangym_msgs.srv import Observe
 
-    options = RunOptions(agent='none', sensors='all', record='false')
+    options = RunOptions(agent='none', actions='extended', sensors='all', record='false')
     specs = make_specs(options, nodes.directory, small_world)
     nodes.start(specs['simulator'], camera_size=48)
     probe = make_probe('first')
@@ -334,6 +334,19 @@ def test_a_maneuver_flies_what_it_says_and_reports_progress(backend, probe):
     saturated = fly(probe, 'forward', 500.0)
     assert saturated.saturated
     assert saturated.applied < 30.0
+    reset(probe)
+    goal = Maneuver.Goal(action='go', magnitude=9.0, turn_deg=90.0, climb_m=4.0)
+    turned = probe.done(probe.done(client.send_goal_async(goal)).get_result_async()).result
+    assert (turned.end_reason, turned.saturated) == ('completed', False)
+    made = (turned.applied, turned.turned_deg, turned.climbed_m)
+    assert made == pytest.approx((9.0, 90.0, 4.0), abs=0.3)
+    step = probe.until(lambda: [s for s in probe.heard['truth/step'] if s.action == 'go'])[-1]
+    # From a heading along x, a turn to port leads along y.
+    place = step.pose.position
+    assert (place.x, place.y, place.z) == pytest.approx(
+        (START[0], START[1] + 9.0, START[2] + 4.0), abs=0.3
+    )
+    assert (step.turn_deg, step.climb_m, step.turned_deg) == (90.0, 4.0, turned.turned_deg)
 
 
 def test_velocity_commands_are_refused_in_lockstep(backend, probe):

@@ -8,7 +8,7 @@ wall clock but the members ``wall`` and ``latency_s``. Keys are never part of a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import Enum
 import json
@@ -20,6 +20,7 @@ from pydantic import ConfigDict, ValidationError
 
 from oceangym_agent.chat import ChatMessage, ChatReply, ChatRequest, ImagePart, TextPart
 from oceangym_agent.replies.reply import Find, ParsedReply
+from oceangym_core.contract import Action
 from oceangym_core.errors import OceanGymError
 from oceangym_core.record_lines import line_text
 from oceangym_core.text_files import MAX_JSON_BYTES, read_text, Schema
@@ -218,6 +219,7 @@ def parsed_entry(parsed: ParsedReply | None) -> dict[str, Any] | None:
         'finds': [_find_entry(find) for find in parsed.finds],
         'action': parsed.action.value,
         'magnitude': parsed.magnitude,
+        **(asdict(parsed.course) if parsed.action is Action.GO else {}),
         'reason': parsed.reason,
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.contract import Action, Course, EndReason
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
@@ -124,6 +124,29 @@ def test_a_maneuver_ends_in_time_whatever_gazebos_period(period):
     port = np.array([-math.sin(START.yaw), math.cos(START.yaw), 0.0])
     assert way @ port == pytest.approx(4.0, abs=0.3)
     assert rig.vehicle.step == 1
+
+
+@pytest.mark.parametrize('period', [0.052, 0.1])
+def test_it_follows_a_slope_at_its_altitude_by_gazebos_altimeter(period):
+    rig = flying(period=period, interval=30.0)
+    bow = np.array([math.cos(START.yaw), math.sin(START.yaw), 0.0])
+    start, heights = rig.sea.position[0].copy(), []
+
+    def height():
+        # A slope of 20 deg that begins 8 m below the vehicle and 5 m ahead of it.
+        x, z = (rig.sea.position[0] - start) @ bow, rig.sea.position[0, 2] - start[2]
+        return z + 8.0 - max(x - 5.0, 0.0) * math.tan(math.radians(20.0))
+
+    rig.vehicle.altitude = height()
+    rig.vehicle.start_maneuver(Action.GO, 18.0, Course(altitude_m=8.0))
+    while not rig.outputs[-1].finished:
+        rig.vehicle.altitude = height()
+        rig.run(period)
+        heights.append(height())
+    result = rig.outputs[-1].finished
+    assert min(heights) > 7.5 and max(heights) < 8.5
+    assert result.applied == pytest.approx(18.0, abs=0.3) and not result.saturated
+    assert result.climbed_m == pytest.approx(13.0 * math.tan(math.radians(20.0)), abs=0.3)
 
 
 def test_thrust_stays_within_the_thrusters_limits():

@@ -80,6 +80,7 @@ def _decision(record: RunRecord, index: int, texts: TextPool) -> dict[str, Any] 
     return {
         'action': str(decision.get('action', '')),
         'magnitude': decision.get('magnitude'),
+        'course': _course(decision),
         'description': texts.add(decision.get('description') or ''),
         'finds': [texts.add(text, 2000) for text in decision.get('finds') or []],
         'reply': texts.add(decision.get('raw_reply') or ''),
@@ -89,6 +90,16 @@ def _decision(record: RunRecord, index: int, texts: TextPool) -> dict[str, Any] 
         'cost': decision.get('cost', 0.0),
         'latency': latency,
     }
+
+
+def _course(decision: Mapping[str, Any]) -> str:
+    """Return what go was asked for beside its distance, and of other actions nothing."""
+    wordings = (
+        ('turn_deg', 'turn {:.0f}°'),
+        ('climb_m', 'climb {:.1f} m'),
+        ('altitude_m', 'altitude {:.1f} m'),
+    )
+    return ', '.join(text.format(decision[key]) for key, text in wordings if decision.get(key))
 
 
 def _maneuver(maneuver: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -447,7 +447,7 @@
     if (step.decision) {
       const d = step.decision;
       const m = step.maneuver;
-      order.append(el('strong', {}, `→ ${named(d.action)} ${amount(d.action, d.magnitude, 1)}`));
+      order.append(el('strong', {}, `→ ${named(d.action)} ${amount(d.action, d.magnitude, 1)}${d.course ? `, ${d.course}` : ''}`));
       if (m && amount(d.action, m.applied)) order.append(el('span', { class: 'muted' }, `made ${amount(d.action, m.applied)}${m.saturated ? ', less than asked' : ''}${m.end === 'completed' ? '' : `, ended by ${m.end}`}`));
     }
     fillViews($('cameras'), 'camera', step);
