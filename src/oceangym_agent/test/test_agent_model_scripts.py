@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from oceangym_agent.agent import GoalView, StatusView
+from oceangym_agent.agent import GoalView, Privilege, StatusView
 from oceangym_agent.chat import ChatRequest
 from oceangym_agent.memory import CoverageMap, Memory
 from oceangym_agent.models.client import make_model
@@ -23,11 +25,15 @@ from oceangym_agent.prompts import (
     StepView,
 )
 from oceangym_agent.replies import format_instructions, parse_reply, reply_schema, ReplyStyle
+from oceangym_agent.testing.perfect_model import perfect_options, PerfectModelAgent, Way
 from oceangym_agent.testing.prompt_reading import read
 from oceangym_agent.testing.scripts import script, script_names
 from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose, quaternion_from_euler
-from oceangym_core.observation import NavigationState, Observation
+from oceangym_core.observation import NavigationState, Observation, Sighting, StepTruth
+from oceangym_core.options import RunOptions
+from oceangym_core.world import Anchor
 
 GOAL = GoalView(
     task_id='search_ship',
@@ -155,3 +161,65 @@ def test_a_question_asked_again_gets_an_answer() -> None:
     request = prompts.single(step_view(2))
     again = prompts.reask(request, 'Step: 9 or so', 'There was no command.')
     assert script('patrol')(body(again), 1) == script('patrol')(body(request), 0)
+
+
+# ---------------------------------------------------------------- perfect eyes behind the prompt
+
+
+def sighted(name: str, point: tuple[float, float, float], sensor: str) -> tuple[Anchor, Sighting]:
+    anchor = Anchor(name=name, label='SUNKEN SHIP', point=point, instances=(name,))
+    return anchor, Sighting(anchor=name, sensor=sensor, pixels=500)
+
+
+@pytest.mark.parametrize('style', list(ReplyStyle))
+@pytest.mark.parametrize('prompt', prompt_names())
+def test_perfect_eyes_lose_by_the_prompt_what_its_way_of_telling_places_leaves_out(
+    tmp_path: Path, prompt: str, style: ReplyStyle
+) -> None:
+    # Heading -135 deg at z = -63: one straight ahead at its height, one 10 m ahead and 10 m lower, one
+    # below; and one that shows too little.
+    x, y, z = 144.0, -114.0, -63.0
+    ahead = np.array([math.cos(math.radians(-135.0)), math.sin(math.radians(-135.0)), 0.0])
+    places = {
+        'level': np.array([x, y, z]) + 20.0 * ahead,
+        'lower': np.array([x, y, z - 10.0]) + 10.0 * ahead,
+        'below': np.array([x, y, z - 8.0]),
+    }
+    targets, sightings = zip(
+        *(
+            sighted(name, (p[0], p[1], p[2]), f'camera/{"down" if name == "below" else "front"}')
+            for name, p in places.items()
+        )
+    )
+    faint, little = sighted('faint', (x, y, z), 'camera/left')
+    view = step_view(3)
+    truth = StepTruth(
+        index=3,
+        stamp=90.0,
+        pose=view.observation.navigation.pose,
+        trajectory=np.empty((0, 8)),
+        sightings=(*sightings, replace(little, pixels=63)),
+    )
+    world: Any = None
+    privilege = Privilege(world=world, targets=(*targets, faint), shift=FrameShift())
+    errors = {}
+    for way in Way:
+        options = perfect_options(RunOptions(prompt=prompt, reply=style.value), tmp_path)
+        agent = PerfectModelAgent(options, tmp_path / way.value, way=way)
+        try:
+            agent.begin(GOAL, privilege)
+            turn = agent.decide(view.observation, view.status, truth)
+            # Told once; the command is that of the search pattern.
+            assert agent.decide(view.observation, view.status, truth).reports == ()
+        finally:
+            agent.close()
+        assert [(i, a.name) for i, a in agent.told] == [(3, name) for name in places]
+        assert (turn.decision.action, turn.decision.invalid_replies) == (Action.ROTATE_LEFT, 0)
+        errors[way] = [
+            math.dist(report.position or (), place)
+            for report, place in zip(turn.reports, places.values(), strict=True)
+        ]
+    # A slant range is laid out level: 14.1 m ahead instead of 10 m ahead and 10 m down.
+    lost = math.hypot(math.hypot(10.0, 10.0) - 10.0, 10.0)
+    assert errors[Way.RANGE] == pytest.approx([0.0, lost, 0.0], abs=0.1)
+    assert errors[Way.POSITION] == pytest.approx([0.0, 0.0, 0.0], abs=0.1)

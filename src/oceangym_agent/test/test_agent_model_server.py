@@ -357,7 +357,7 @@ def test_replies_come_in_markers_where_the_prompt_asks_for_them() -> None:
     assert quiet.startswith('## Front: ')
     assert quiet.endswith('##\nrotate left 90 deg')
     found = str(lookout(prompt(5, style='markers'), 0))
-    assert found.startswith('$$ Target object found@@@ SUNKEN SHIP, position [')
+    assert found.startswith('$$ Target object found@@@ SUNKEN SHIP, estimated position [')
     assert found.endswith('$$\nrotate left 45 deg')
     assert str(patrol(prompt(0, style='markers'), 0)).endswith('move forward 20 m')
 

@@ -55,6 +55,7 @@ _WORDS = {
     Action.ROTATE_LEFT: 'rotate left',
     Action.ROTATE_RIGHT: 'rotate right',
     Action.HOLD: 'hold',
+    Action.STOP: 'stop',
 }
 
 
@@ -72,7 +73,7 @@ def patrol(body: Mapping[str, Any], number: int) -> str | Fault:
     """Fly lanes; report what the detector names, and nothing of one's own."""
     reading = read(body)
     if reading.describe:
-        return _description(reading)
+        return describe(reading)
     action, magnitude = _PATROL[reading.step % len(_PATROL)]
     reason = f'lane, part {reading.step % len(_PATROL) + 1} of {len(_PATROL)}'
     if reading.altitude is not None and not LOW_M <= reading.altitude <= HIGH_M:
@@ -83,19 +84,19 @@ def patrol(body: Mapping[str, Any], number: int) -> str | Fault:
     finds: tuple[Mapping[str, Any], ...] = ()
     if reading.detection is not None:
         finds = (_detected(reading.target, reading.detection),)
-    return _say(reading, _kept_inside(reading, action, magnitude, reason, finds))
+    return say(reading, _kept_inside(reading, action, magnitude, reason, finds))
 
 
 def lookout(body: Mapping[str, Any], number: int) -> str | Fault:
     """Turn on the spot, change depth, move on; report something ahead at two of the steps."""
     reading = read(body)
     if reading.describe:
-        return _description(reading)
+        return describe(reading)
     action, magnitude = _LOOKOUT[reading.step % len(_LOOKOUT)]
     finds: tuple[Mapping[str, Any], ...] = ()
     if reading.step in LOOKOUT_REPORT_STEPS:
         finds = (_ahead(reading),)
-    return _say(reading, _kept_inside(reading, action, magnitude, 'looking around', finds))
+    return say(reading, _kept_inside(reading, action, magnitude, 'looking around', finds))
 
 
 _SCRIPTS: dict[str, Script] = {'patrol': patrol, 'lookout': lookout}
@@ -185,12 +186,14 @@ def _ahead(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _description(reading: Reading) -> str:
+def describe(reading: Reading) -> str:
+    """Return the reply of a call that only looks."""
     sides = '\n'.join(f'{d}: {UNSEEN}' for d in DIRECTIONS)
     return f'Step {reading.step}: a script answers in place of a model.\n{sides}'
 
 
-def _say(reading: Reading, plan: Plan) -> str:
+def say(reading: Reading, plan: Plan) -> str:
+    """Return a plan in the form that the prompt asks for."""
     if reading.markers:
         return _marked(reading, plan)
     return json.dumps(
@@ -206,17 +209,20 @@ def _say(reading: Reading, plan: Plan) -> str:
 
 
 def _marked(reading: Reading, plan: Plan) -> str:
-    """Return the reply in OceanGym's format: one block, then one command."""
-    if plan.finds:
-        find = plan.finds[0]
-        place = f', position {find["position"]}' if find['position'] else ''
-        block = (
-            f'$$ Target object found@@@ {find["label"]}{place}, {find["direction"]} camera, '
-            f'distance {find["range_m"] or REPORT_RANGE_M:g} m $$'
-        )
-    else:
+    """Return the reply in OceanGym's format: a block for each find, then one command."""
+    blocks = [_marked_find(find) for find in plan.finds]
+    if not blocks:
         seen = ' '.join(f'{d.capitalize()}: {UNSEEN}.' for d in DIRECTIONS)
-        block = f'## {seen} ##'
+        blocks = [f'## {seen} ##']
     unit = ' m' if plan.action in TRANSLATIONS else ' deg' if plan.action in ROTATIONS else ''
     size = f' {plan.magnitude:g}{unit}' if unit else ''
-    return f'{block}\n{_WORDS[plan.action]}{size}'
+    return '\n'.join([*blocks, f'{_WORDS[plan.action]}{size}'])
+
+
+def _marked_find(find: Mapping[str, Any]) -> str:
+    place = f', estimated position {find["position"]}' if find['position'] else ''
+    bearing = f', bearing {find["bearing_deg"]:g} deg' if find['bearing_deg'] else ''
+    return (
+        f'$$ Target object found@@@ {find["label"]}{place}, {find["direction"]} camera, '
+        f'distance {find["range_m"] or REPORT_RANGE_M:g} m{bearing} $$'
+    )
