@@ -24,6 +24,8 @@ class GoalView:
         z_min, z_max: Its vertical limits [m].
         t_max, t_interval: Episode and maneuver length [s].
         target_count: How many targets there are.
+        mission_order: Where to search, in words; empty if nothing is said about it.
+        search_area: Corners (x, y) of the search area [m]; empty without one.
     """
 
     task_id: str
@@ -37,12 +39,15 @@ class GoalView:
     t_max: float
     t_interval: float
     target_count: int
+    mission_order: str = ''
+    search_area: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ('z_min', 'z_max', 't_max', 't_interval'):
             object.__setattr__(self, name, single(getattr(self, name)))
-        corners = tuple((single(x), single(y)) for x, y in self.bounds)
-        object.__setattr__(self, 'bounds', corners)
+        for name in ('bounds', 'search_area'):
+            corners = tuple((single(x), single(y)) for x, y in getattr(self, name))
+            object.__setattr__(self, name, corners)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -302,7 +302,7 @@ def test_sonar_fans(name: str) -> None:
 def test_sonar_in_words(name: str) -> None:
     request = builder(name, sonar=SonarInput.DESCRIBED).single(step_view())
     assert not any(i.name.startswith('sonar') for i in images_of(request))
-    assert 'Front sonar (120 x 20 deg, 30 m)' in text_of(request, Role.USER)
+    assert 'Front sonar (120 x 20 deg, 40 m)' in text_of(request, Role.USER)
     plain = text_of(builder(name).single(step_view()), Role.USER)
     assert 'sonar' not in plain.lower()
 

@@ -56,6 +56,8 @@ def goal_view(manager: TaskManager, briefing: str) -> GoalView:
         t_max=goal.t_max,
         t_interval=goal.t_interval,
         target_count=goal.number_of_targets,
+        mission_order=goal.mission_order,
+        search_area=goal.search_area,
     )
 
 

@@ -14,6 +14,8 @@ AGENTS = (
     'idle',
     'random',
     'blind_spam',
+    'blind_prior',
+    'perfect_eyes',
     'oracle',
     'replay',
     'teleop',
@@ -129,7 +131,11 @@ def _text(name: str, default: str, description: str) -> Argument:
 ARGUMENTS: tuple[Argument, ...] = (
     _text('task', 'inspect_pipe', 'Task: an id, an alias task1..task12, or a YAML file.'),
     _text('water', 'shallow', 'Water: shallow, deep, or a YAML file.'),
-    _text('start', 'point1', 'Start: point1, point2, random, or x,y,z,yaw_deg in map.'),
+    _text(
+        'start',
+        'point1',
+        'Start: point1, point2, near, medium, far, random, or x,y,z,yaw_deg in map.',
+    ),
     _integer('seed', '0', 'Seed of noise, current and random start.'),
     _integer('world_seed', '0', 'Seed of the layout of targets and props; 0 is the shipped map.'),
     _name('agent', 'survey', 'Who drives; none waits for an agent of your own.', *AGENTS),

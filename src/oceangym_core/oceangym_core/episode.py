@@ -15,6 +15,7 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.memory_files import MemoryEntry
+from oceangym_core.mission import MissionOrder
 from oceangym_core.observation import Contact, Sighting
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target, Vector
@@ -59,6 +60,7 @@ class RunInfo:
         shift: Frame of the agent in map.
         start: Place and nearest target.
         t_max, t_interval: [s].
+        order: Where to search, as the agent was told; None if it was told nothing.
         has_truth: Whether the backend knows the truth; without it nothing can be scored.
         benchmark: What its scores are comparable with, see `benchmark_version`; empty in records
             of before there was one.
@@ -85,6 +87,7 @@ class RunInfo:
     t_max: float
     t_interval: float
     has_truth: bool
+    order: MissionOrder | None = None
     benchmark: Mapping[str, Any] = field(default_factory=dict)
     experience: tuple[Mapping[str, Any], ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from oceangym_core.frames import FrameShift, shift_for
+from oceangym_core.frames import FrameShift, operating_bounds, shift_for
+from oceangym_core.mission import mission_order, MissionOrder
 from oceangym_core.options import RunOptions
 from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.starts import resolve_start, Start
+from oceangym_core.starts import resolve_start, Start, start_seed
 from oceangym_core.tasks import resolve_targets, Target, TaskRegistry, TaskSpec
 from oceangym_core.waters import load_profile, load_water, Profile, Water
 from oceangym_core.world import Anchor, Bounds, World
@@ -22,6 +23,7 @@ class EpisodeSetup:
         anchors: The same targets as anchors of the world.
         bounds: Operating volume in map.
         shift: odom in map.
+        order: Where to search; None if nothing is said about it.
         t_max, t_interval: [s].
         navigation: ``truth`` or ``dead_reckoning``.
     """
@@ -36,6 +38,7 @@ class EpisodeSetup:
     bounds: Bounds
     shift: FrameShift
     start: Start
+    order: MissionOrder | None
     t_max: float
     t_interval: float
     navigation: str
@@ -55,16 +58,17 @@ def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
     task = TaskRegistry.load(extra).get(options.task)
     profile = load_profile(options.profile, extra)
     targets = resolve_targets(task, world)
-    lower, upper = world.bounds.lower, world.bounds.upper
+    frame_seed = options.resolved_frame_seed
+    bounds = operating_bounds(world, options.frame, frame_seed)
     if task.bounds is not None:
-        lower, upper = task.bounds.min, task.bounds.max
+        bounds = Bounds(lower=task.bounds.min, upper=task.bounds.max)
     field = build_distance_field(world)
     start = resolve_start(
         options.start,
         options.seed,
         targets=targets,
-        lower=lower,
-        upper=upper,
+        lower=bounds.lower,
+        upper=bounds.upper,
         seabed=world.seabed,
         clearance=lambda point: field.query(point)[0],
     )
@@ -76,9 +80,12 @@ def prepare_episode(options: RunOptions, world: World) -> EpisodeSetup:
         world=world,
         targets=targets,
         anchors=tuple(world.anchor(t.name) for t in targets),
-        bounds=Bounds(lower=lower, upper=upper),
-        shift=shift_for(options.frame, options.resolved_frame_seed),
+        bounds=bounds,
+        shift=shift_for(options.frame, frame_seed),
         start=start,
+        order=mission_order(
+            start, targets=targets, world=world, seed=start_seed(options.start, options.seed)
+        ),
         t_max=options.t_max or task.t_max,
         t_interval=options.t_interval or task.t_interval,
         navigation=profile.nav if options.nav == 'auto' else options.nav,

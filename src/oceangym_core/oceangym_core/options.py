@@ -48,7 +48,9 @@ _NEVER_WITHOUT_MODEL = ('model', 'base_url', 'memory_from')
 _ONLY_WITH = {'frame_seed': ('frame', 'shifted'), 'rtf': ('mode', 'realtime')}
 
 # What the sensors render when `sensors:=auto`; every other agent gets everything.
-_AUTO_SENSORS = {'idle': 'none', 'random': 'none', 'blind_spam': 'truth', 'oracle': 'truth'}
+_AUTO_SENSORS = {'idle': 'none', 'random': 'none'} | dict.fromkeys(
+    ('blind_spam', 'blind_prior', 'perfect_eyes', 'oracle'), 'truth'
+)
 _YAML = ('.yaml', '.yml')
 # Longer ones are no mistake in typing, and a message cannot repeat them.
 _LONGEST_WORD = 20_000
@@ -405,7 +407,7 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
     if options.agent not in MODEL_AGENTS:
         # Ignored, a limit or an aid would be taken to be in force.
         for name in given:
-            if name in _MODEL_ARGUMENTS:
+            if name in _MODEL_ARGUMENTS and (options.agent, name) != ('perfect_eyes', 'sonar'):
                 raise _needs_model(name, options.agent)
     return resolve_names(options, water_given='water' in given)
 

@@ -19,6 +19,7 @@ from oceangym_core.episode import Ending, Episode, RunInfo
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.memory_files import ACTION_WORDS, MemoryEntry, write_memory
+from oceangym_core.mission import MissionOrder
 from oceangym_core.model_identity import model_entry
 from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.options import RunOptions
@@ -44,7 +45,7 @@ from oceangym_core.starts import Start
 from oceangym_core.tasks import Target, TaskSpec
 from oceangym_core.text_files import is_utf8, utf8_text, write_atomic
 from oceangym_core.waters import Profile, Water
-from oceangym_core.world import World
+from oceangym_core.world import Bounds, World
 
 RUN_FILE = 'run.yaml'
 EPISODE_FILE = 'episode.jsonl'
@@ -108,8 +109,10 @@ def make_run_info(
     task: TaskSpec,
     targets: Sequence[Target],
     world: World,
+    bounds: Bounds | None = None,
     shift: FrameShift,
     start: Start,
+    order: MissionOrder | None = None,
     water: Water,
     profile: Profile,
     privileged: bool = False,
@@ -117,9 +120,7 @@ def make_run_info(
     started: datetime | None = None,
 ) -> RunInfo:
     """Return everything that is fixed before an episode begins, with its provenance."""
-    lower, upper = world.bounds.lower, world.bounds.upper
-    if task.bounds is not None:
-        lower, upper = task.bounds.min, task.bounds.max
+    bounds = bounds or world.bounds
     benchmark = benchmark_entry(options, task=task, world=world, water=water)
     model = model_entry(options)
     if model:
@@ -143,11 +144,12 @@ def make_run_info(
         world_name=world.name,
         world_seed=world.seed,
         world_sha256=world_sha256(world),
-        lower=lower,
-        upper=upper,
+        lower=bounds.lower,
+        upper=bounds.upper,
         targets=tuple(targets),
         shift=shift,
         start=start,
+        order=order,
         t_max=float(task.t_max if options.t_max is None else options.t_max),
         t_interval=float(task.t_interval if options.t_interval is None else options.t_interval),
         has_truth=has_truth,

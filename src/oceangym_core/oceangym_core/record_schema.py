@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from oceangym_core.episode import (
 from oceangym_core.footprint import Footprint
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
+from oceangym_core.mission import MissionOrder
 from oceangym_core.observation import Contact, Sighting
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target
@@ -225,6 +227,19 @@ class StartEntry(Schema):
     range: Number
     bearing: Number
     relative_bearing: Number
+    # Of records before benchmark 2.0.0 these are missing.
+    stratum: str = ''
+    aspect: str = ''
+
+
+class OrderEntry(Schema):
+    """Where to search, in map."""
+
+    area: tuple[tuple[Number, Number], ...]
+    bearing: Number | None = None
+    landmark: str = ''
+    distance: Number = 0.0
+    several: bool = False
 
 
 class ShiftEntry(Schema):
@@ -262,6 +277,7 @@ class RunFile(Schema):
     world: WorldEntry
     shift: ShiftEntry
     start: StartEntry
+    order: OrderEntry | None = None
     targets: Annotated[tuple[TargetEntry, ...], Field(min_length=1)]
     # Of records made before benchmark 1.0.0 these are missing.
     benchmark: dict[str, Any] = {}
@@ -295,7 +311,10 @@ class RunFile(Schema):
                 range=start.range,
                 bearing=start.bearing,
                 relative_bearing=start.relative_bearing,
+                stratum=start.stratum,
+                aspect=start.aspect,
             ),
+            order=None if self.order is None else MissionOrder(**self.order.model_dump()),
             t_max=self.t_max,
             t_interval=self.t_interval,
             has_truth=self.has_truth,
@@ -338,7 +357,10 @@ def run_file_content(info: RunInfo) -> dict[str, Any]:
             'range': start.range,
             'bearing': start.bearing,
             'relative_bearing': start.relative_bearing,
+            'stratum': start.stratum,
+            'aspect': start.aspect,
         },
+        'order': None if info.order is None else asdict(info.order),
         'targets': [
             {
                 'name': target.name,

@@ -9,11 +9,23 @@ import pytest
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.footprint import Footprint
-from oceangym_core.frames import bounds_polygon, FrameShift, shift_for
-from oceangym_core.geometry import Pose
+from oceangym_core.footprints import footprint_boxes
+from oceangym_core.frames import bounds_polygon, FrameShift, operating_bounds, shift_for
+from oceangym_core.geometry import Pose, wrap_angle
+from oceangym_core.mission import mission_order
 from oceangym_core.scoring.compat import RELEASED_TARGETS
-from oceangym_core.starts import describe_start, resolve_start
+from oceangym_core.signed_distance import build_distance_field
+from oceangym_core.starts import (
+    ASPECT_HALF_WIDTH_DEG,
+    ASPECTS,
+    describe_start,
+    resolve_start,
+    Start,
+    STRATA,
+)
+from oceangym_core.tasks import resolve_targets, Target, TaskRegistry
 from oceangym_core.testing import targets_at
+from oceangym_core.world import load_world, world_path
 
 LOWER, UPPER = (-200.0, -400.0, -100.0), (650.0, 250.0, 5.0)
 OPEN_WATER = {
@@ -147,3 +159,136 @@ def test_distance_to_a_turned_box() -> None:
 def test_a_union_of_boxes_takes_the_nearest() -> None:
     boxes = [(Pose.of((0, 0, 0)), (2.0, 2.0, 2.0)), (Pose.of((10, 0, 0)), (2.0, 2.0, 2.0))]
     assert Footprint.of(boxes).distance([(7.0, 0.0, 0.0)]) == pytest.approx([2.0])
+
+
+# ---------------------------------------------------------------- strata, orders and bounds
+
+OCEAN = load_world(world_path('ocean'))
+FIELD = build_distance_field(OCEAN)
+
+
+def ocean_start(task: str, text: str, seed: int = 0) -> tuple[Start, tuple[Target, ...]]:
+    targets = resolve_targets(TaskRegistry.load().get(task), OCEAN)
+    start = resolve_start(
+        text,
+        seed,
+        targets=targets,
+        lower=OCEAN.bounds.lower,
+        upper=OCEAN.bounds.upper,
+        seabed=OCEAN.seabed,
+        clearance=lambda point: FIELD.query(point)[0],
+    )
+    return start, targets
+
+
+@pytest.mark.parametrize('stratum', STRATA)
+@pytest.mark.parametrize('task', ['dock', 'inspect_pipe', 'search_aircraft'])
+def test_a_start_of_a_stratum_lies_as_far_and_as_clear_as_it_says(task: str, stratum: str) -> None:
+    low, high = STRATA[stratum]
+    aspects, nearest = [], set()
+    for seed in range(9):
+        start, targets = ocean_start(task, f'{stratum}_{seed}')
+        place = np.asarray(start.pose.position)
+        gaps = {t.name: float(t.footprint.distance(place)[0]) for t in targets}
+        assert low <= min(gaps.values()) <= high
+        assert min(gaps, key=lambda name: gaps[name]) == start.target
+        assert start.range == pytest.approx(min(gaps.values()))
+        assert 5.9 <= place[2] - OCEAN.seabed(place[0], place[1]) <= 12.1
+        assert FIELD.query(place)[0] >= 5.4
+        off = abs(math.degrees(start.relative_bearing))
+        assert abs(off - ASPECTS[start.aspect]) <= ASPECT_HALF_WIDTH_DEG + 1.0
+        aspects.append(start.aspect)
+        nearest.add(start.target)
+    assert {a: aspects.count(a) for a in ASPECTS} == dict.fromkeys(ASPECTS, 3)
+    assert len(nearest) > 1 or len(targets) == 1
+
+
+def test_an_order_bounds_the_search_without_telling_the_place() -> None:
+    places, errors, landmarks = [], [], 0
+    for task in ('search_ship', 'locate_drums', 'dock'):
+        for seed in range(40):
+            start, targets = ocean_start(task, f'medium_{seed}')
+            order = mission_order(start, targets=targets, world=OCEAN, seed=seed)
+            assert order is not None
+            target = next(t for t in targets if t.name == start.target)
+            corners = np.asarray(order.area)
+            sides = np.stack([corners[1] - corners[0], corners[3] - corners[0]])
+            lengths = np.linalg.norm(sides, axis=1)
+            assert ((lengths > 149.5) & (lengths < 250.5)).all()
+            places.append((sides / lengths[:, None] ** 2) @ (target.point[:2] - corners[0]))
+            if order.bearing is None:
+                landmarks += 1
+                assert order.distance % 10 == 0 and 20 <= order.distance <= 150
+            else:
+                errors.append(math.degrees(wrap_angle(order.bearing - start.bearing)))
+    share = np.array(places)
+    # Uniform over the inner 70 %: mean a half, deviation 0.7 / sqrt(12).
+    assert (np.abs(share - 0.5) <= 0.351).all()
+    assert np.abs(share.mean(axis=0) - 0.5).max() < 0.06
+    assert share.std(axis=0) == pytest.approx([0.7 / math.sqrt(12)] * 2, rel=0.2)
+    assert 20 < landmarks < 100
+    assert np.std(errors) == pytest.approx(6.0, rel=0.4)
+
+
+def test_far_and_released_starts_come_without_an_order() -> None:
+    for text in ('far_3', 'point1', 'random_3'):
+        start, targets = ocean_start('search_ship', text)
+        assert mission_order(start, targets=targets, world=OCEAN, seed=3) is None
+
+
+def test_a_landmark_lies_as_far_from_the_target_as_the_order_says() -> None:
+    for seed in range(30):
+        start, targets = ocean_start('locate_drums', f'near_{seed}')
+        order = mission_order(start, targets=targets, world=OCEAN, seed=seed)
+        assert order is not None
+        if order.bearing is None:
+            assert order.landmark == 'sunken ship'
+            boxes = Footprint.of(footprint_boxes(OCEAN, OCEAN.anchor('sunken_ship_1')))
+            x, y, _ = targets[0].point
+            gap = min(float(boxes.distance((x, y, z))[0]) for z in np.arange(-75.0, -55.0))
+            assert abs(gap - order.distance) <= 5.5
+            assert f'some {order.distance:.0f} m off the sunken ship' in order.text(FrameShift())
+            return
+    raise AssertionError('no order named a landmark')
+
+
+def test_an_order_says_the_same_in_every_frame() -> None:
+    start, targets = ocean_start('search_ship', 'near_2')
+    order = mission_order(start, targets=targets, world=OCEAN, seed=2)
+    assert order is not None and order.bearing is not None
+    shift = FrameShift(100.0, -50.0, math.radians(70.0))
+    told = [int(order.text(s).split('is ')[1].split(' ')[0]) for s in (FrameShift(), shift)]
+    assert (told[0] - told[1] - 70) % 360 == 0
+    corners = [(x, y, 0.0) for x, y in order.area_in_odom(shift)]
+    assert shift.points_to_map(corners)[:, :2] == pytest.approx(np.array(order.area), abs=1e-6)
+
+
+def test_the_told_area_does_not_give_the_shift_away() -> None:
+    lower, upper = np.asarray(OCEAN.bounds.lower[:2]), np.asarray(OCEAN.bounds.upper[:2])
+    released = np.array([lower, (upper[0], lower[1]), upper, (lower[0], upper[1])], dtype=float)
+    points = np.array([a.point for a in OCEAN.anchors])
+    near, orders = [], set()
+    for seed in range(200):
+        bounds = operating_bounds(OCEAN, 'shifted', seed)
+        assert (points[:, :2] >= np.asarray(bounds.lower[:2]) + 29.0).all()
+        assert (points[:, :2] <= np.asarray(bounds.upper[:2]) - 29.0).all()
+        shift = shift_for('shifted', seed)
+        told = np.array(bounds_polygon(bounds.lower, bounds.upper, shift))
+        true = shift.points_to_odom(np.column_stack([released, np.zeros(4)]))[:, :2]
+        first = int(np.argmin(np.linalg.norm(true - told[0], axis=1)))
+        (ax, ay), (bx, by) = told[1] - told[0], told[2] - told[1]
+        orders.add((first, bool(ax * by - ay * bx > 0)))
+        # An attacker lays the released corners over the told ones in each of the eight ways.
+        best = math.inf
+        for turned in [np.roll(c, k, axis=0) for c in (told, told[::-1]) for k in range(4)]:
+            a, b = released - released.mean(axis=0), turned - turned.mean(axis=0)
+            u, _, vt = np.linalg.svd(a.T @ b)
+            turn = u @ np.diag([1.0, np.linalg.det(u @ vt)]) @ vt
+            guess = (points[:, :2] - released.mean(axis=0)) @ turn + turned.mean(axis=0)
+            truth = shift.points_to_odom(points)[:, :2]
+            best = min(best, float(np.linalg.norm(guess - truth, axis=1).mean()))
+        near.append(best <= 15.0)
+    assert len(orders) == 8
+    # Within the report radius only by luck, and that with the best of eight guesses.
+    assert np.mean(near) < 0.25
+    assert operating_bounds(OCEAN, 'map', 3) == OCEAN.bounds

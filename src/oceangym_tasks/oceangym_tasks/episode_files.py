@@ -14,7 +14,7 @@ from oceangym_core.world import World
 from oceangym_tasks.task_manager import TaskManager
 
 # Agents that are given the truth; their runs are marked.
-PRIVILEGED_AGENTS = ('oracle',)
+PRIVILEGED_AGENTS = ('oracle', 'perfect_eyes')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +86,10 @@ def begin_record(
         task=setup.task,
         targets=setup.targets,
         world=setup.world,
+        bounds=setup.bounds,
         shift=setup.shift,
         start=setup.start,
+        order=setup.order,
         water=setup.water,
         profile=setup.profile,
         privileged=privileged,

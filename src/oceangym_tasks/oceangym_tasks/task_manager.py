@@ -50,6 +50,8 @@ class TaskGoal:
         z_min, z_max: Its depth range [m].
         t_max, t_interval: Length of the episode and of a maneuver [s].
         number_of_targets: How many there are.
+        mission_order: Where to search, in words; empty if nothing is said about it.
+        search_area: Corners x, y of the search area in odom [m]; empty without one.
     """
 
     task_id: str
@@ -66,6 +68,8 @@ class TaskGoal:
     t_max: float
     t_interval: float
     number_of_targets: int
+    mission_order: str = ''
+    search_area: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +188,8 @@ class TaskManager:
             t_max=info.t_max,
             t_interval=info.t_interval,
             number_of_targets=len(info.targets),
+            mission_order='' if info.order is None else info.order.text(info.shift),
+            search_area=() if info.order is None else info.order.area_in_odom(info.shift),
         )
 
     def status(self, now: float | None = None) -> TaskStatus:

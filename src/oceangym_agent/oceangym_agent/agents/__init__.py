@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oceangym_agent.agent import Agent
+from oceangym_agent.agents.blind_prior import BlindPriorAgent
 from oceangym_agent.agents.oracle import OracleAgent
+from oceangym_agent.agents.perfect_eyes import PerfectEyesAgent
 from oceangym_agent.agents.replay import ReplayAgent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.survey import SurveyAgent
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.options import RunOptions
+from oceangym_core.tracks import track_sensors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,11 @@ AGENTS: dict[str, Callable[[AgentSettings], Agent]] = {
     'idle': lambda settings: IdleAgent(),
     'random': lambda settings: RandomAgent(seed=settings.options.seed),
     'blind_spam': lambda settings: BlindSpamAgent(),
+    'blind_prior': lambda settings: BlindPriorAgent(),
     'survey': lambda settings: SurveyAgent(),
+    'perfect_eyes': lambda settings: PerfectEyesAgent(
+        sensors=track_sensors(settings.options.as_dict())
+    ),
     'oracle': lambda settings: OracleAgent(),
     'replay': _replay,
     'mllm': _model,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 import itertools
 import math
 
@@ -17,6 +17,7 @@ from oceangym_core.episode import resolved
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
 from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.tracks import ALL_SENSORS
 from oceangym_core.world import Anchor
 
 # Closest approach [m] that earns a target in full (eq. 7: 30 m), with room for control errors.
@@ -30,9 +31,16 @@ WAYPOINT_TOLERANCE_M = 2.0
 
 
 class OracleAgent:
-    """Plans a collision-free path past every target and reports each when it is perceptible."""
+    """Plans a collision-free path past every target and reports each when it is perceptible.
+
+    Args:
+        sensors: Kinds of sensors in which a target counts as perceptible: ``camera``, ``sonar``.
+    """
 
     privileged = True
+
+    def __init__(self, *, sensors: Collection[str] = ALL_SENSORS) -> None:
+        self._sensors = frozenset(sensors)
 
     def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
         """Plan in map.
@@ -96,7 +104,11 @@ class OracleAgent:
         for anchor in self._privilege.targets:
             away = float(np.linalg.norm(points - anchor.point, axis=1).min())
             self._nearest[anchor.name] = min(self._nearest[anchor.name], away)
-            seen = [s for s in truth.sightings if s.anchor == anchor.name and resolved(s)]
+            seen = [
+                s
+                for s in truth.sightings
+                if s.anchor == anchor.name and resolved(s, self._sensors)
+            ]
             if anchor.name in self._reported or not seen:
                 continue
             self._reported.add(anchor.name)

@@ -65,11 +65,14 @@ class BlindSpamAgent:
     CRUISE_DEPTH = 30.0
 
     def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
-        """Lay the rectangle, long side along the first edge of the bounds."""
+        """Lay the rectangle, long side along the longer edge of the bounds."""
         self._label = goal.target_label
         corners = goal.bounds
         centre = [sum(c[k] for c in corners) / len(corners) for k in (0, 1)]
-        along = math.atan2(corners[1][1] - corners[0][1], corners[1][0] - corners[0][0])
+        # The corners may come in any order.
+        sides = [(q[0] - corners[0][0], q[1] - corners[0][1]) for q in (corners[1], corners[-1])]
+        longer = max(sides, key=lambda side: math.hypot(*side))
+        along = math.atan2(longer[1], longer[0])
         cos, sin = math.cos(along), math.sin(along)
         half = [side / 2 for side in self.SIDES]
         self._corners = [

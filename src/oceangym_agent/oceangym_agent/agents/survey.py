@@ -1,4 +1,4 @@
-"""A hand-written surveyor: expanding square, stand-off by sonar, detection by sonar and colour."""
+"""A hand-written surveyor: search pattern, stand-off by sonar, detection by sonar and colour."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ import math
 import numpy as np
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
+from oceangym_agent.agents.search_pattern import SearchPattern
 from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts, structure
-from oceangym_agent.steering import steer
 from oceangym_core.contract import Action, SENSOR_AXES, sonar_orientation
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.geometry import Array, rotation_matrix
 from oceangym_core.observation import Observation, StepTruth
 
-LANE_SPACING_M = 40.0
-REACH_M = 20.0
-STAND_OFF_M = 10.0
-ALTITUDE_BAND_M = (6.0, 14.0)
-CRUISE_ALTITUDE_M = 9.0
 FORWARD_SECTOR_RAD = math.radians(20.0)
 # Two finds nearer than this are one object [m].
 SAME_OBJECT_M = 25.0
@@ -31,18 +26,17 @@ MIN_STRUCTURE_SHARE = 0.02
 SETTLING_OBSERVATIONS = 2
 # Where something is taken to be that a camera shows and no sonar ranges [m].
 CAMERA_REACH_M = 9.0
-MARGIN_M = 20.0
 
 
 class SurveyAgent:
-    """Flies an expanding square at constant altitude and reports compact, coloured contacts."""
+    """Flies a search pattern at survey altitude and reports compact, coloured contacts."""
 
     privileged = False
 
     def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
         """Start an episode."""
         self._goal = goal
-        self._waypoints: list[tuple[float, float]] = []
+        self._pattern: SearchPattern | None = None
         self._reported: list[Array] = []
         self._shares: dict[str, list[float]] = {}
 
@@ -113,9 +107,9 @@ class SurveyAgent:
         return pose.apply(boresight * min(reach, 2 * CAMERA_REACH_M)), 'camera'
 
     def _move(self, observation: Observation) -> tuple[Action, float]:
-        navigation = observation.navigation
-        if not self._waypoints:
-            self._waypoints = self._expanding_square(navigation.pose.position[:2])
+        if self._pattern is None:
+            start = observation.navigation.pose.position
+            self._pattern = SearchPattern.of(self._goal, start)
         ahead = math.inf
         if 'front' in observation.sonars:
             ahead = nearest_return(
@@ -123,45 +117,4 @@ class SurveyAgent:
                 observation.sonar_geometry['front'],
                 sector=FORWARD_SECTOR_RAD,
             )
-        low, high = ALTITUDE_BAND_M
-        room_above = -navigation.pose.position[2] - 3.0
-        if (navigation.altitude < low or ahead < STAND_OFF_M) and room_above > 1.0:
-            return Action.UP, min(STAND_OFF_M, room_above)
-        if high < navigation.altitude < math.inf:
-            return Action.DOWN, min(navigation.altitude - CRUISE_ALTITUDE_M, REACH_M)
-        if math.isinf(navigation.altitude) and navigation.pose.position[2] > self._goal.z_min + 15:
-            return Action.DOWN, REACH_M
-        while len(self._waypoints) > 1:
-            x, y = self._waypoints[0]
-            move = steer(
-                navigation.pose,
-                (x, y, navigation.pose.position[2]),
-                tolerance=4.0,
-                reach=min(REACH_M, max(3.0, ahead - STAND_OFF_M)),
-            )
-            if move is not None:
-                return move
-            self._waypoints.pop(0)
-        return Action.STOP, 0.0
-
-    def _expanding_square(self, start: tuple[float, ...]) -> list[tuple[float, float]]:
-        """Return corners of a square spiral around the start, clipped to the bounds."""
-        corners = np.asarray(self._goal.bounds)
-        centre = corners.mean(axis=0)
-        axes = np.stack([corners[1] - corners[0], corners[3] - corners[0]])
-        lengths = np.linalg.norm(axes, axis=1)
-        axes = axes / lengths[:, None]
-        half = lengths / 2 - MARGIN_M
-        local = axes @ (np.asarray(start) - centre)
-        points: list[tuple[float, float]] = []
-        side, turn = LANE_SPACING_M, 0
-        while side < 2 * max(lengths):
-            for _ in range(2):
-                step = ((1, 0), (0, 1), (-1, 0), (0, -1))[turn % 4]
-                local = local + np.asarray(step) * side
-                clipped = np.clip(local, -half, half)
-                x, y = centre + axes.T @ clipped
-                points.append((float(x), float(y)))
-                turn += 1
-            side += LANE_SPACING_M
-        return points
+        return self._pattern.move(observation.navigation, ahead) or (Action.STOP, 0.0)

@@ -43,6 +43,8 @@ def goal_view(message: TaskGoal) -> GoalView:
         t_max=message.t_max,
         t_interval=message.t_interval,
         target_count=message.target_count,
+        mission_order=message.mission_order,
+        search_area=tuple((float(p.x), float(p.y)) for p in message.search_area),
     )
 
 

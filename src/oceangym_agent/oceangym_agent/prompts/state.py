@@ -47,6 +47,8 @@ def goal_context(goal: GoalView) -> dict[str, Any]:
         'description': one_line(goal.target_description),
         'targets': goal.target_count,
         'corners': ', '.join(f'[{_number(x)}, {_number(y)}]' for x, y in goal.bounds),
+        'mission_order': one_line(goal.mission_order),
+        'search_area': ', '.join(f'[{_number(x)}, {_number(y)}]' for x, y in goal.search_area),
         'z_min': _number(goal.z_min),
         'z_max': _number(goal.z_max),
         'duration_s': round(goal.t_max),

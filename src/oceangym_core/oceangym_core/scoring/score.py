@@ -130,7 +130,13 @@ def _start(episode: Episode) -> dict[str, Any]:
         'range_m': start.range,
         'bearing_deg': math.degrees(start.bearing),
         'relative_bearing_deg': math.degrees(start.relative_bearing),
+        'stratum': start.stratum,
+        'aspect': start.aspect,
         'visible': episode.perceptible(first, start.target),
+        'sightings': [
+            {'target': s.anchor, 'sensor': s.sensor, 'pixels': s.pixels, 'cells': s.cells}
+            for s in first.sightings
+        ],
     }
 
 

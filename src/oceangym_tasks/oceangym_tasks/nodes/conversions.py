@@ -57,6 +57,8 @@ def goal_message(goal: TaskGoal, stamp: float) -> TaskGoalMessage:
         reference_image=_shared_name(goal.reference_image),
         target_count=goal.number_of_targets,
         bounds=[Point32(x=x, y=y) for x, y in goal.bounds_polygon],
+        mission_order=goal.mission_order,
+        search_area=[Point32(x=x, y=y) for x, y in goal.search_area],
         z_min=goal.z_min,
         z_max=goal.z_max,
         t_max=goal.t_max,
