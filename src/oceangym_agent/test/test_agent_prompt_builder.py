@@ -291,7 +291,7 @@ def test_sonar_fans(name: str) -> None:
     names = [i.name for i in images_of(request)]
     assert [n for n in names if n.startswith('sonar_')] == [f'sonar_{d}' for d in DIRECTIONS]
     assert label_before(request, 'sonar_left') == (
-        'Left sonar, 120 deg wide, 20 deg high, 0.1 to 30 m:'
+        'Left sonar, 120 deg wide, 20 deg high, 1 to 40 m:'
     )
     for image in images_of(request):
         if image.name.startswith('sonar_'):
