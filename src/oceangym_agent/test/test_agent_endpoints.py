@@ -203,6 +203,11 @@ CASES: dict[str, Case] = {
     'overloaded inside a 200, often': Case(
         answers=[Fault(kind=FaultKind.ERROR_IN_BODY)] * 6, outcome=WAITED, wait_s=LONG
     ),
+    '403 that limits the rate': Case(
+        answers=[error(403, 'User rate limit exceeded, retry in 5s')],
+        outcome=WAITED,
+        wait_s=(5, 5),
+    ),
     'Retry-After': Case(
         answers=[Fault(kind=FaultKind.RATE_LIMIT, retry_after='7')], outcome=WAITED, wait_s=(7, 7)
     ),
@@ -422,6 +427,13 @@ CASES: dict[str, Case] = {
     ),
     'temperature refused': Case(
         script=refusing('temperature', unsupported('temperature')),
+        outcome=EDITED,
+        says='temperature was left out',
+    ),
+    'temperature of zero refused': Case(
+        script=refusing(
+            'temperature', lambda _: http(400, 'temperature must be strictly positive')
+        ),
         outcome=EDITED,
         says='temperature was left out',
     ),

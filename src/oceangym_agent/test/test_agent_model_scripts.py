@@ -177,7 +177,7 @@ def test_perfect_eyes_lose_by_the_prompt_what_its_way_of_telling_places_leaves_o
     tmp_path: Path, prompt: str, style: ReplyStyle
 ) -> None:
     # Heading -135 deg at z = -63: one straight ahead at its height, one 10 m ahead and 10 m lower, one
-    # below; and one that shows too little.
+    # below; one that shows too little, and one that only a sonar shows, of which this track has none.
     x, y, z = 144.0, -114.0, -63.0
     ahead = np.array([math.cos(math.radians(-135.0)), math.sin(math.radians(-135.0)), 0.0])
     places = {
@@ -192,16 +192,17 @@ def test_perfect_eyes_lose_by_the_prompt_what_its_way_of_telling_places_leaves_o
         )
     )
     faint, little = sighted('faint', (x, y, z), 'camera/left')
+    heard, echo = sighted('heard', (x, y, z), 'sonar/left')
     view = step_view(3)
     truth = StepTruth(
         index=3,
         stamp=90.0,
         pose=view.observation.navigation.pose,
         trajectory=np.empty((0, 8)),
-        sightings=(*sightings, replace(little, pixels=63)),
+        sightings=(*sightings, replace(little, pixels=63), replace(echo, pixels=0, cells=99)),
     )
     world: Any = None
-    privilege = Privilege(world=world, targets=(*targets, faint), shift=FrameShift())
+    privilege = Privilege(world=world, targets=(*targets, faint, heard), shift=FrameShift())
     errors = {}
     for way in Way:
         options = perfect_options(RunOptions(prompt=prompt, reply=style.value), tmp_path)

@@ -89,6 +89,7 @@ class OpenAIModel:
         self._sleep = wait or self._closing.wait
         # What the endpoint has refused is left out of every further request.
         self._fallbacks: tuple[Fallback, ...] = ()
+        self._warned: set[str] = set()
         self._stack = contextlib.ExitStack()
         if on_close is not None:
             self._stack.callback(on_close)
@@ -177,7 +178,6 @@ class OpenAIModel:
             if isinstance(outcome, Answer):
                 break
             if isinstance(outcome, Fallback):
-                _LOG.warning('%s: %s: the endpoint refuses it', self._preset.id, outcome.edit)
                 self._fallbacks += (outcome,)
                 body = outcome.applied(body)
             else:
@@ -200,11 +200,19 @@ class OpenAIModel:
             latency_s=self._clock() - started,
             notes=(*(f'request edited: {f.edit}' for f in self._fallbacks), *outcome.notes),
         )
+        self._warn(reply)
         self._spend(self._priced(reply, outcome))
         if lost:
             note = f'tokens include {len(lost)} unusable replies before it'
             reply = replace(reply, notes=(*reply.notes, note))
         return self._priced(reply, outcome, *lost)
+
+    def _warn(self, reply: ChatReply) -> None:
+        """Log what is odd about a reply, each kind once an episode."""
+        for oddity in (*reply.notes, reply.problem):
+            if oddity and oddity not in self._warned:
+                self._warned.add(oddity)
+                _LOG.warning('%s: %s', self._preset.id, oddity)
 
     def _take_turn(self, left: float, *, retries: int) -> None:
         """Wait for the turn that a shared rate limit gives.

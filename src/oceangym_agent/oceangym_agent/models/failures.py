@@ -164,9 +164,11 @@ def _judged(
     spent = _spent(status, words, wait)
     if spent:
         return Failure(message=message, retry=Retry.NEVER, remedy=spent)
-    if status in (401, 403):
+    # Google limits with 403, Amazon with 400.
+    says_later = (status >= 500 or status in (400, 403)) and _OVERLOADED.search(words) is not None
+    later = status in _LATER or says_later
+    if status in (401, 403) and not later:
         return Failure(message=message, retry=Retry.NEVER, remedy=_key_remedy(preset))
-    later = status in _LATER or (status >= 500 and _OVERLOADED.search(words) is not None)
     if later or status in _PASSING_CODES or status >= 500:
         retry = Retry.UNTIL_DEADLINE if later else Retry.COUNTED
         if headers.get('x-should-retry') == 'false':

@@ -14,8 +14,8 @@ import openai
 _STATUSES = (400, 422)
 _REFUSED = re.compile(
     r'unsupported|not.{0,3}support|unrecognized|unknown|unexpected|not permitted|not allowed'
-    r'|extra (?:inputs|fields)|invalid|unavailable|not available|only the default|cannot (?:both )?be'
-    r'|deprecated|does not (?:accept|allow)|instead',
+    r'|extra (?:inputs|fields)|invalid|unavailable|not available|\bonly\b|cannot (?:both )?be'
+    r'|deprecated|does not (?:accept|allow)|instead|must be|should be|out of range',
     re.IGNORECASE,
 )
 # Of a value, not of the parameter: another name for it would not help.

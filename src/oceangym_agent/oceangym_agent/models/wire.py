@@ -218,7 +218,8 @@ def decode(content: Mapping[str, Any], preset: ModelPreset, request: ChatRequest
     message = choice.get('message')
     if not isinstance(message, dict):
         if choice or 'choices' not in content or choices not in (None, []):
-            raise UnusableReply('the response has no choices with a message')
+            said = brief(content)
+            raise UnusableReply(f'the response has no choices with a message: {said}')
         message = {}
     finish = _clean(choice.get('finish_reason'))[:80]
     notes = []

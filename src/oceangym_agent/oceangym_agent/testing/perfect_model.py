@@ -25,11 +25,12 @@ from oceangym_agent.testing.prompt_reading import read
 from oceangym_agent.testing.scripts import describe, Plan, say
 from oceangym_core.assets import config_path
 from oceangym_core.decisions import Decision
-from oceangym_core.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
+from oceangym_core.episode import resolved
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.options import RunOptions
 from oceangym_core.text_files import read_yaml
+from oceangym_core.tracks import track_sensors
 from oceangym_core.world import Anchor
 
 NAME = 'scripted_perfect'
@@ -77,6 +78,7 @@ class PerfectModelAgent:
 
     def __init__(self, options: RunOptions, directory: Path, *, way: Way = Way.RANGE) -> None:
         self._way = way
+        self._sensors = track_sensors(options.as_dict())
         self._server = ScriptedModelServer(script=self._answer, keep_requests=False, model=NAME)
         self._server.start()
         try:
@@ -123,7 +125,7 @@ class PerfectModelAgent:
         """Return the targets that this observation shows for the first time."""
         best: dict[str, tuple[int, str]] = {}
         for sighting in truth.sightings:
-            if sighting.pixels >= PERCEPTIBLE_PIXELS or sighting.cells >= PERCEPTIBLE_CELLS:
+            if resolved(sighting, self._sensors):
                 size = (max(sighting.pixels, sighting.cells), sighting.sensor)
                 best[sighting.anchor] = max(best.get(sighting.anchor, (0, '')), size)
         told = {anchor.name for _, anchor in self.told}
