@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Discriminator, Field, field_validator, model_validator, Tag
 
 from oceangym_core.arguments import MAX_SEED
 from oceangym_core.assets import config_path
 from oceangym_core.benchmark_version import BENCHMARK_VERSION
 from oceangym_core.errors import unknown_name
 from oceangym_core.paths import user_path
+from oceangym_core.starts import DRAWN_STARTS
 from oceangym_core.tasks import Name
 from oceangym_core.text_files import read_schema, Schema
 
+# What stands beside every table: agents whose scores bound what a score means. They ask no model.
+BASELINES = ('idle', 'blind_prior', 'perfect_eyes', 'oracle')
 # Agents that need no model and can be run in a matrix.
-PLAIN_AGENTS = ('survey', 'idle', 'random', 'blind_spam', 'oracle')
+PLAIN_AGENTS = ('survey', 'random', 'blind_spam', *BASELINES)
+DEEP = 'deep'
 # Groups of tasks: all twelve, and those of one water.
 TASK_GROUPS = ('benchmark', 'shallow', 'deep')
 
@@ -32,12 +36,15 @@ class TrackSpec(Schema):
 
     Attributes:
         sonar, coverage, detector, planner: Aids beside the six camera images.
+        deep_sonar: What ``sonar: none`` becomes in deep water, where cameras see 8 m; ``none`` asks
+            for what cannot be seen, as the paper does.
         reply, loop: Format of the reply, and calls a decision.
         actions: The paper's moves, or the extended actions, whose scores have tables of their own.
         image_size: Longer side of the images sent [px]; the preset's if None.
     """
 
     sonar: Literal['none', 'fan', 'described'] = 'none'
+    deep_sonar: Literal['none', 'fan'] = 'fan'
     coverage: Literal['none', 'text', 'image'] = 'none'
     detector: bool = False
     planner: bool = False
@@ -45,6 +52,38 @@ class TrackSpec(Schema):
     loop: Literal['single', 'perceive_act'] = 'single'
     actions: Literal['oceangym', 'extended'] = 'oceangym'
     image_size: Annotated[int, Field(ge=32, le=4096)] | None = None
+
+
+class OwnAgent(Schema):
+    """An agent of the user's that flies in the runner's process, see `oceangym_agent.agent.Agent`.
+
+    Attributes:
+        name: In tables and run directories.
+        agent: ``package.module:Class`` or ``path/to/file.py:Class``.
+        options: Keyword arguments of the class.
+    """
+
+    name: Name
+    agent: Annotated[str, Field(min_length=3, max_length=400, pattern=r'^[^:]+:[A-Za-z_]\w*$')]
+    options: dict[str, Any] = {}
+
+    @model_validator(mode='before')
+    @classmethod
+    def _is_no_node(cls, content: Any) -> Any:
+        if isinstance(content, dict) and {'command', 'node'} & content.keys():
+            raise ValueError(
+                'a ROS node is not started by a benchmark file: give agent: module:Class, or start '
+                'each run with ros2 launch, agent:=none model:=NAME, and hand the run directories '
+                'to `oceangym bench report`'
+            )
+        return content
+
+
+# A mapping is an agent of the user's, so that what is wrong with one is said of it.
+ModelEntry = Annotated[
+    Annotated[Word, Tag('name')] | Annotated[OwnAgent, Tag('agent')],
+    Discriminator(lambda value: 'agent' if isinstance(value, (dict, OwnAgent)) else 'name'),
+]
 
 
 class MemorySpec(Schema):
@@ -109,19 +148,22 @@ class CallSpec(Schema):
 
 
 class BenchmarkFile(Schema):
-    """One benchmark: models x tasks x starts x layouts x repeats x durations x prompts x transfer.
+    """One benchmark: systems x tasks x starts x layouts x repeats x durations x prompts x transfer.
 
     Attributes:
         name: Of the directory that the results are kept in.
         version: Of the benchmark's rules; those of this software are `BENCHMARK_VERSION`.
         title: For people.
-        models: Presets in config/agents, YAML files, or agents without a model.
+        models: Presets in config/agents, YAML files, agents without a model, or agents of your own:
+            ``{name: mine, agent: 'package.module:Class'}``.
+        baselines: Agents without a model whose rows stand beside every table; [] for none.
         base_urls: Endpoint by model, in place of the preset's.
         tasks: ``benchmark`` (all twelve), ``shallow``, ``deep``, aliases task1..task12, or ids and
             YAML files, which run in each of `waters`.
         waters: For tasks that are given by id or file.
-        starts: ``point1``, ``point2``, x,y,z,yaw_deg, ``random_<seed>``, or ``random``, which stands
-            for one start for each of `start_seeds`.
+        starts: ``near``, ``medium``, ``far`` (strata by the distance to the nearest target) or
+            ``random``, each of which stands for one start for each of `start_seeds`; ``near_<seed>``
+            and the like; ``point1``, ``point2``, or x,y,z,yaw_deg.
         start_seeds: See `starts`.
         world_seeds: Layouts of targets and props; 0 is the released one.
         seed: Of the first repeat; the next ones count on.
@@ -143,7 +185,8 @@ class BenchmarkFile(Schema):
     name: Name
     version: Annotated[str, Field(max_length=40)]
     title: Annotated[str, Field(max_length=400)] = ''
-    models: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)]
+    models: Annotated[tuple[ModelEntry, ...], Field(min_length=1, max_length=200)]
+    baselines: tuple[Word, ...] = BASELINES
     base_urls: dict[Word, Word] = {}
     tasks: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)] = ('benchmark',)
     waters: Annotated[tuple[Word, ...], Field(max_length=20)] = ()
@@ -183,49 +226,61 @@ class BenchmarkFile(Schema):
             )
         return version
 
-    @field_validator('name')
-    @classmethod
-    def _is_no_folder_of_runs(cls, name: str) -> str:
-        if name == 'baselines':
-            raise ValueError('is taken by the table of agents without a model')
-        return name
-
     @model_validator(mode='after')
     def _consistent(self) -> BenchmarkFile:
         for key in (
-            'models', 'tasks', 'waters', 'starts', 'start_seeds', 'world_seeds', 'durations',
+            'systems', 'tasks', 'waters', 'starts', 'start_seeds', 'world_seeds', 'durations',
             'prompts',
         ):  # fmt: skip
             values = getattr(self, key)
             twice = [value for value in values if values.count(value) > 1]
             if twice:
-                raise ValueError(f'{key} holds {twice[0]!r} twice')
+                name = 'models' if key == 'systems' else key
+                raise ValueError(f'{name} holds {twice[0]!r} twice')
         if len(set(self.transfer.modes)) != len(self.transfer.modes):
             raise ValueError('transfer.modes holds a mode twice')
-        if ('random' in self.starts) != bool(self.start_seeds):
+        drawn = [start for start in self.starts if start in DRAWN_STARTS]
+        if bool(drawn) != bool(self.start_seeds):
             raise ValueError(
-                'starts holds random, which needs start_seeds: [1, 2, ...]'
-                if 'random' in self.starts
-                else 'start_seeds is for the start random, which starts does not hold'
+                f'starts holds {drawn[0]}, which needs start_seeds: [1, 2, ...]'
+                if drawn
+                else f'start_seeds is for the starts {", ".join(DRAWN_STARTS)}, of which starts '
+                'holds none'
             )
+        for name in self.baselines:
+            if name not in PLAIN_AGENTS:
+                raise ValueError(f'baselines holds {name!r}; known: {", ".join(PLAIN_AGENTS)}')
         for folder in self.config:
             if ':' in folder:
                 raise ValueError(f'config holds {folder!r}; list several directories one by one')
         for model in self.base_urls:
-            if model not in self.models:
+            if model not in self.systems or model in self.own_agents:
                 raise ValueError(f'base_urls names {model!r}, which is not one of the models')
         return self
 
     @property
+    def own_agents(self) -> dict[str, OwnAgent]:
+        """The agents of the user's by name."""
+        return {model.name: model for model in self.models if isinstance(model, OwnAgent)}
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of the models, without the baselines."""
+        return tuple(m.name if isinstance(m, OwnAgent) else m for m in self.models)
+
+    @property
     def start_names(self) -> tuple[str, ...]:
-        """Every start, ``random`` spelt out."""
+        """Every start, those that are drawn spelt out."""
         names: list[str] = []
         for start in self.starts:
-            if start == 'random':
-                names += [f'random_{seed}' for seed in self.start_seeds]
-            else:
-                names.append(start)
+            drawn = start in DRAWN_STARTS
+            names += [f'{start}_{seed}' for seed in self.start_seeds] if drawn else [start]
         return tuple(dict.fromkeys(names))
+
+    def sonar_in(self, water: str) -> str:
+        """Return what sonar a model is shown in a water, as in ``sonar:=``."""
+        track = self.track
+        return track.deep_sonar if track.sonar == 'none' and water == DEEP else track.sonar
 
 
 def benchmark_names() -> tuple[str, ...]:

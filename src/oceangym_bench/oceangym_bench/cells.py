@@ -14,6 +14,7 @@ from oceangym_agent.models.presets import preset_names
 from oceangym_bench.benchmark_file import (
     BenchmarkFile,
     known_choice,
+    OwnAgent,
     PLAIN_AGENTS,
     TASK_GROUPS,
 )
@@ -44,6 +45,7 @@ class Cell:
         prompt: Name of the prompt; empty for agents without a model.
         transfer: ``none``, ``within_task`` or ``cross_task``.
         sources: Ids of the runs whose memory it is given.
+        own_agent: The user's agent that flies it, if it is one.
     """
 
     id: str
@@ -57,6 +59,7 @@ class Cell:
     prompt: str
     transfer: str
     sources: tuple[str, ...] = ()
+    own_agent: OwnAgent | None = None
 
     @property
     def model_word(self) -> str:
@@ -74,7 +77,10 @@ class Cell:
         content = self.options.as_dict()
         for name in PLACE_OPTIONS:
             content.pop(name)
-        return {**content, 'transfer': self.transfer, 'sources': list(self.sources)}
+        content |= {'transfer': self.transfer, 'sources': list(self.sources)}
+        if self.own_agent is not None:
+            content['own_agent'] = self.own_agent.model_dump()
+        return content
 
 
 @dataclass(frozen=True)
@@ -133,9 +139,10 @@ def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
     known_prompts = prompt_names(_folders(benchmark))
     prompts_of_models = [known_choice('prompt', p, known_prompts) for p in benchmark.prompts]
     cells: list[Cell] = []
-    for model in benchmark.models:
-        known_choice('model', model, (*PLAIN_AGENTS, *presets))
-        plain = model in PLAIN_AGENTS
+    for model in _systems(benchmark):
+        plain = _is_plain(benchmark, model)
+        if not plain:
+            known_choice('model', model, (*PLAIN_AGENTS, *presets))
         prompts = [''] if plain else prompts_of_models
         modes = ('none',) if plain else benchmark.transfer.modes
         for prompt in prompts:
@@ -146,10 +153,20 @@ def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
     return tuple(sorted(cells, key=lambda cell: (cell.transfer != 'none', cell.workshop)))
 
 
+def _systems(benchmark: BenchmarkFile) -> tuple[str, ...]:
+    """Return the models and the baselines that are no models of the file already."""
+    return tuple(dict.fromkeys((*benchmark.systems, *benchmark.baselines)))
+
+
+def _is_plain(benchmark: BenchmarkFile, model: str) -> bool:
+    """Return whether an agent asks no model, so that prompts and memories mean nothing to it."""
+    return model in PLAIN_AGENTS or model in benchmark.own_agents
+
+
 def _check_size(benchmark: BenchmarkFile, points: Sequence[_TaskPoint]) -> None:
-    plain = sum(model in PLAIN_AGENTS for model in benchmark.models)
+    plain = [_is_plain(benchmark, model) for model in _systems(benchmark)]
     prompted = len(benchmark.prompts) * len(benchmark.transfer.modes)
-    systems = plain + (len(benchmark.models) - plain) * prompted
+    systems = sum(1 if is_plain else prompted for is_plain in plain)
     one = len(points) * len(benchmark.start_names) * len(benchmark.world_seeds)
     count = systems * one * benchmark.repeats * max(1, len(benchmark.durations))
     if count > MAX_CELLS:
@@ -215,6 +232,7 @@ def _cell(benchmark: BenchmarkFile, key: _Key, points: Sequence[_TaskPoint]) -> 
         prompt=key.prompt,
         transfer=key.transfer,
         sources=tuple(source.cell_id for source in _sources(benchmark, key, points)),
+        own_agent=benchmark.own_agents.get(key.model),
     )
 
 
@@ -265,7 +283,13 @@ def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
         'results_dir': benchmark.results_dir,
         'config': ':'.join(benchmark.config),
     }
-    if key.model in PLAIN_AGENTS:
+    sonar = benchmark.sonar_in(key.point.water)
+    if key.model in benchmark.own_agents:
+        common |= {'agent': 'none', 'model': key.model}
+    elif key.model == 'perfect_eyes':
+        # What is perceptible to it is what is so to the models of the file.
+        common |= {'agent': key.model, 'sonar': 'none' if sonar == 'none' else 'fan'}
+    elif key.model in PLAIN_AGENTS:
         common['agent'] = key.model
     else:
         memory, strip = benchmark.memory, benchmark.transfer.strip
@@ -278,7 +302,8 @@ def _options(benchmark: BenchmarkFile, key: _Key) -> RunOptions:
             'memory_tokens': memory.tokens,
             'memory_images': memory.images,
             'memory_strip': 'none' if key.transfer == 'none' else strip,
-            **benchmark.track.model_dump(),
+            **benchmark.track.model_dump(exclude={'deep_sonar'}),
+            'sonar': sonar,
             **benchmark.budget.model_dump(),
             **benchmark.calls.model_dump(),
         }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from oceangym_bench.cells import Cell
 from oceangym_bench.cli_kit import add_file, EXIT_ERROR, place_of, positive, say, verb_parser
 from oceangym_bench.directory import (
     BENCHMARK_COPY,
@@ -46,6 +47,7 @@ def report_verb(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     sources: list[Path] = []
     directories: list[BenchmarkDirectory] = []
+    missing: list[Cell] = []
     for text in given.paths:
         path = user_path(text)
         if path.is_dir() and not (path / BENCHMARK_COPY).is_file():
@@ -53,17 +55,19 @@ def report_verb(words: Sequence[str]) -> int:
             continue
         directory = find_directory(place_of(text), given.results_dir)
         directories.append(directory)
-        sources += _run_directories(directory)
+        there, lacking = _run_directories(directory)
+        sources += there
+        missing += lacking
     out = given.out or (
         directories[0].report if len(given.paths) == len(directories) == 1 else None
     )
     return _report(
-        sources, given.format, given.scorer, out, html=not given.no_html, runs=given.runs
+        sources, missing, given.format, given.scorer, out, html=not given.no_html, runs=given.runs
     )
 
 
-def _run_directories(directory: BenchmarkDirectory) -> list[Path]:
-    """Return the runs that count: those that are finished, and those that failed half-way."""
+def _run_directories(directory: BenchmarkDirectory) -> tuple[list[Path], list[Cell]]:
+    """Return the runs that count, finished or failed half-way, and those that left no record."""
     rows = statuses(directory)
     missing = [row for row in rows if not row.finished]
     if missing:
@@ -75,11 +79,13 @@ def _run_directories(directory: BenchmarkDirectory) -> list[Path]:
     there = [run for run in runs if (run / RUN_FILE).is_file()]
     if not there:
         raise OceanGymError(f'{directory.root} holds no finished run yet')
-    return there
+    names = {run.name for run in there}
+    return there, [row.cell for row in rows if row.cell.id not in names]
 
 
 def _report(
     sources: Iterable[Path],
+    missing: Sequence[Cell],
     form: str,
     scorer: str | None,
     out: Path | None,
@@ -89,13 +95,13 @@ def _report(
 ) -> int:
     # Reports draw maps and plots: their libraries take a second to import.
     from oceangym_bench.report import write_benchmark_report, write_run_report
-    from oceangym_bench.results import read_rows
+    from oceangym_bench.results import missing_rows, read_rows
     from oceangym_bench.table import Table
     from oceangym_bench.table_sets import benchmark_tables, write_tables
 
     places = list(sources)
     rows = read_rows(places)
-    tables = benchmark_tables(rows, scorer=scorer)
+    tables = benchmark_tables((*rows, *missing_rows(rows, missing)), scorer=scorer)
     if out is not None:
         write_tables(out, tables)
         if runs:

@@ -70,6 +70,11 @@ def run_verb(words: Sequence[str]) -> int:
         help='leave the rest when N runs of a model failed alike without a success between '
         f'(default: {MAX_FAILURES}; 0: never)',
     )
+    parser.add_argument(
+        '--no-probe',
+        action='store_true',
+        help='do not ask each model one small question before the first run',
+    )
     parser.add_argument('--limit', type=positive, help='begin at most so many runs')
     parser.add_argument(
         '--executor', choices=EXECUTORS, default='local', help='where runs are made'
@@ -120,6 +125,7 @@ def run_verb(words: Sequence[str]) -> int:
             max_failures=given.max_failures,
             # The nodes of a cluster have keys of their own.
             check_models=given.executor != 'ray',
+            ask_models=not given.no_probe,
         )
     left = f', {summary.left} left' if summary.left else ''
     say(

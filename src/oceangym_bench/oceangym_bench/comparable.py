@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+import statistics
 
+from oceangym_bench.benchmark_file import BASELINES
 from oceangym_bench.results import EpisodeRow, State, System, Transfer
-from oceangym_bench.statistics import score_interval, summarise
-from oceangym_bench.table import Score
+from oceangym_bench.statistics import ratio_interval, score_interval, summarise
+from oceangym_bench.table import Ratio, Score
+from oceangym_bench.tracks import Track
 from oceangym_core.errors import OceanGymError
 
 # The paper's order of tasks and waters (Table 2); others follow by name.
@@ -118,7 +121,10 @@ def check_one_duration(rows: Iterable[EpisodeRow]) -> None:
 
 
 def labels_of(systems: Iterable[System]) -> dict[System, str]:
-    """Return a name for each system, in the order of names: the model and what tells it apart."""
+    """Return a name for each system: the model and what tells it apart.
+
+    They come in the order of names, the baselines after all others.
+    """
     distinct = list(dict.fromkeys(systems))
     labels: dict[System, str] = {}
     for system in distinct:
@@ -137,7 +143,34 @@ def labels_of(systems: Iterable[System]) -> dict[System, str]:
         if system.privileged:
             parts.append('knows the truth')
         labels[system] = f'{system.model} ({", ".join(parts)})' if parts else system.model
-    return dict(sorted(labels.items(), key=lambda item: item[1].lower()))
+    return dict(
+        sorted(labels.items(), key=lambda item: (*_baseline_order(item[0]), item[1].lower()))
+    )
+
+
+def _baseline_order(system: System) -> tuple[int, int]:
+    return (1, BASELINES.index(system.model)) if system.model in BASELINES else (0, 0)
+
+
+def baselines_of(
+    everything: Iterable[EpisodeRow], rows: Sequence[EpisodeRow]
+) -> tuple[EpisodeRow, ...]:
+    """Return the baselines' episodes of the tasks and durations of some rows of one track.
+
+    They are given the rows' track and actions, in whose tables they stand. Eyes that see by sonar
+    stand in the tables of models that have sonar alone.
+    """
+    track, actions = rows[0].track, rows[0].actions
+    flown = {(row.task, row.water, row.t_max) for row in rows}
+    eyes = 'none' if track is Track.V else 'fan'
+    return tuple(
+        replace(row, track=track, actions=actions, system=replace(row.system, settings=()))
+        for row in everything
+        if row.track is Track.NONE
+        and row.model in BASELINES
+        and (row.task, row.water, row.t_max) in flown
+        and (track is Track.NONE or row.setting('sonar') in ('', eyes))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,6 +281,39 @@ def average_over(
     if len(scores) == 1:
         return scores[0]
     return average_with_interval(cells, scores, seed=seed)
+
+
+def ratio_over(
+    rows: Sequence[EpisodeRow], others: Sequence[EpisodeRow], scorer: str, seed: int
+) -> Ratio:
+    """Return the average over tasks over that of other episodes, at the starts that both have.
+
+    There is none where the others scored nothing.
+    """
+    pairs = []
+    for task in sorted({row.task for row in rows} & {row.task for row in others}, key=task_order):
+        mine, theirs = (_start_means(some, task, scorer) for some in (rows, others))
+        common = sorted(mine.keys() & theirs.keys(), key=repr)
+        if common:
+            pairs.append([(mine[start], theirs[start]) for start in common])
+    means = [[statistics.fmean(values) for values in zip(*task, strict=True)] for task in pairs]
+    below = sum(mean[1] for mean in means)
+    if below <= 0:
+        return Ratio(value=None)
+    value = sum(mean[0] for mean in means) / below
+    return Ratio(value=value, interval=ratio_interval(pairs, seed=seed))
+
+
+def _start_means(
+    rows: Iterable[EpisodeRow], task: str, scorer: str
+) -> dict[tuple[object, ...], float]:
+    """Return the mean score of a task's repeats by start."""
+    scores: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    for row in rows:
+        score = row.score(scorer)
+        if row.task == task and score is not None:
+            scores[row.start_key].append(score)
+    return {start: statistics.fmean(found) for start, found in scores.items()}
 
 
 def task_order(task: str) -> tuple[int, str]:

@@ -16,11 +16,13 @@ from oceangym_bench.comparable import (
     task_order,
     water_order,
 )
-from oceangym_bench.results import EpisodeRow
+from oceangym_bench.results import EpisodeRow, State
 from oceangym_bench.statistics import bootstrap_interval, holm, paired_permutation
-from oceangym_bench.table import Difference, Score, Table
+from oceangym_bench.table import Difference, Number, Score, Table
 
 ALPHA = 0.05
+# Share of the planned episodes without which a system has no rank.
+MIN_COMPLETE = 0.98
 Key = Callable[[EpisodeRow], tuple[object, ...]]
 
 
@@ -119,17 +121,31 @@ class Ranking:
 
     Attributes:
         scorer: Whose scores.
-        scores: Average over all tasks and waters by label, the best first.
+        planned: Average over all tasks and waters by label, the best first; of all planned episodes,
+            those that are missing or cut short with what they earned.
+        scores: The same of the complete episodes alone.
+        complete: Shares of the planned episodes that are complete, 0..1.
         pairs: Every two systems.
     """
 
     scorer: str
+    planned: dict[str, Score]
     scores: dict[str, Score]
+    complete: dict[str, float]
     pairs: tuple[Pairing, ...]
 
-    def rank(self, label: str) -> int:
-        """Return 1 plus the number of systems that are better beyond chance."""
-        return 1 + sum(pair.told_apart for pair in self.pairs if pair.worse == label)
+    def rank(self, label: str) -> int | None:
+        """Return 1 plus the number of ranked systems that are better beyond chance.
+
+        None where too few episodes are complete: a system that fails where it would lose would gain.
+        """
+        if self.complete[label] < MIN_COMPLETE:
+            return None
+        return 1 + sum(
+            pair.told_apart
+            for pair in self.pairs
+            if pair.worse == label and self.complete[pair.better] >= MIN_COMPLETE
+        )
 
     def tied_with(self, label: str) -> tuple[str, ...]:
         """Return the systems that this one is not told apart from."""
@@ -147,18 +163,38 @@ class Ranking:
         return Table(
             name='ranking',
             title=f'Ranking ({self.scorer})',
-            columns=('rank', 'system', 'average', 'not told apart from'),
+            columns=(
+                'rank',
+                'system',
+                'average of all planned',
+                'complete [%]',
+                'average of complete',
+                'not told apart from',
+            ),
             rows=tuple(
-                (self.rank(label), label, score, ', '.join(self.tied_with(label)) or None)
-                for label, score in self.scores.items()
+                (
+                    self._rank_text(label),
+                    label,
+                    score,
+                    Number(100 * self.complete[label], 1),
+                    self.scores[label],
+                    ', '.join(self.tied_with(label)) or None,
+                )
+                for label, score in self.planned.items()
             ),
             notes=(
+                'Planned episodes that are missing, cut short or unscored count with what they '
+                f'earned so far, or 0; below {100 * MIN_COMPLETE:g} % complete there is no rank.',
                 'A rank is 1 plus the number of systems that are better beyond chance; systems '
                 'that are not told apart are tied, whatever the order of their averages.',
                 'Told apart: p < 0.05 by a paired permutation test over starts, Holm-adjusted '
                 'over all pairs, and a 95 % interval of the paired difference without 0.',
             ),
         )
+
+    def _rank_text(self, label: str) -> int | str:
+        rank = self.rank(label)
+        return f'none: below {100 * MIN_COMPLETE:g} % complete' if rank is None else rank
 
     def pair_table(self) -> Table:
         """Return every pair with its difference."""
@@ -196,17 +232,29 @@ def ranking(rows: Iterable[EpisodeRow], *, scorer: str = 'verified', seed: int =
     labels = labels_of(row.system for row in checked)
     by_system = {system: [r for r in checked if r.system == system] for system in labels}
     tasks = sorted({(row.task, row.water) for row in checked}, key=_task_water_order)
+    complete = {
+        system: sum(row.score(scorer) is not None for row in mine) / len(mine)
+        for system, mine in by_system.items()
+    }
     averages = {
         system: average_over(mine, tasks, scorer, seed) for system, mine in by_system.items()
     }
-    order = sorted(labels, key=lambda s: (-_or_lowest(averages[s].mean), labels[s].lower()))
+    planned = {
+        system: averages[system]
+        if complete[system] == 1 or all(row.state(scorer) is State.UNSCORED for row in mine)
+        else average_over([row.as_planned(scorer) for row in mine], tasks, scorer, seed)
+        for system, mine in by_system.items()
+    }
+    order = sorted(labels, key=lambda s: (-_or_lowest(planned[s].mean), labels[s].lower()))
     pairs = list(combinations(order, 2))
     differences = adjusted(
         [compare(by_system[b], by_system[a], scorer=scorer, seed=seed) for a, b in pairs]
     )
     return Ranking(
         scorer=scorer,
+        planned={labels[system]: planned[system] for system in order},
         scores={labels[system]: averages[system] for system in order},
+        complete={labels[system]: complete[system] for system in order},
         pairs=tuple(
             _pairing(labels[a], labels[b], d) for (a, b), d in zip(pairs, differences, strict=True)
         ),

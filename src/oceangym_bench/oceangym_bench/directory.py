@@ -17,6 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from oceangym_agent.trace import TRACE_FILE
 from oceangym_bench.benchmark_file import BenchmarkFile, load_benchmark
 from oceangym_bench.cells import Cell, cells_of, changed_settings
 from oceangym_bench.jobs import JobResult
@@ -31,6 +32,8 @@ from oceangym_core.text_files import MAX_YAML_BYTES, read_json, read_text, write
 BENCHMARK_COPY = 'benchmark.yaml'
 CELLS_FILE = 'cells.json'
 FORMAT = 1
+# In a directory that was moved aside: the run in its place goes on from it.
+RESUMED_FILE = 'resumed'
 # Workers of a runner that was killed notice it at once, unless they are in the middle of a step.
 ORPHAN_PATIENCE_S = 60.0
 # Longer than any closing line: a stop's decision holds the model's whole reply.
@@ -81,6 +84,10 @@ class Spending:
 
     def __add__(self, other: Spending) -> Spending:
         return Spending(cost=self.cost + other.cost, tokens=self.tokens + other.tokens)
+
+    def or_more(self, other: Spending) -> Spending:
+        """Return the higher of both."""
+        return Spending(cost=max(self.cost, other.cost), tokens=max(self.tokens, other.tokens))
 
 
 def _spent_in(folder: Path) -> Spending:
@@ -227,9 +234,21 @@ class BenchmarkDirectory:
         return str(score.get('message') or ending) if ending == Ending.ERROR.value else ''
 
     def spent(self) -> Spending:
-        """Return what all runs have cost, those moved aside and cut short included."""
-        folders = [f for root in (self.runs, self.aside) for f in sorted(root.glob('*'))]
-        return sum((_spent_in(folder) for folder in folders), Spending())
+        """Return what all runs have cost, those moved aside and cut short included.
+
+        A run that goes on from one that was cut short counts the replies of that one as its own.
+        """
+        total = Spending()
+        chains: dict[str, Spending] = {
+            run.name: _spent_in(run) for run in sorted(self.runs.glob('*'))
+        }
+        for folder in sorted(self.aside.glob('*')):
+            spent, cell_id = _spent_in(folder), folder.name.rpartition('.')[0]
+            if (folder / RESUMED_FILE).is_file():
+                chains[cell_id] = chains.get(cell_id, Spending()).or_more(spent)
+            else:
+                total += spent
+        return sum(chains.values(), total)
 
     def spent_on(self, cell_id: str) -> Spending:
         """Return what a run has cost."""
@@ -244,8 +263,13 @@ class BenchmarkDirectory:
         self.failures.mkdir(exist_ok=True)
         write_atomic(path, json.dumps(asdict(result), indent=1, ensure_ascii=False) + '\n')
 
-    def clear(self, cell_id: str) -> Path | None:
-        """Move a run's directory aside, if there is one, and return where to."""
+    def clear(self, cell_id: str, *, resume: bool = False) -> Path | None:
+        """Move a run's directory aside, if there is one, and return where to.
+
+        Args:
+            cell_id: The run.
+            resume: Whether the run that takes its place goes on from it.
+        """
         directory = self.runs / cell_id
         if not directory.exists():
             return None
@@ -253,7 +277,10 @@ class BenchmarkDirectory:
         number = 1
         while (self.aside / f'{cell_id}.{number}').exists():
             number += 1
-        return directory.rename(self.aside / f'{cell_id}.{number}')
+        aside = directory.rename(self.aside / f'{cell_id}.{number}')
+        if resume and (aside / TRACE_FILE).is_file():
+            (aside / RESUMED_FILE).touch()
+        return aside
 
 
 def whole_score(directory: Path) -> dict[str, Any] | None:

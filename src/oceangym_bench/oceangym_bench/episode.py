@@ -68,6 +68,7 @@ def run_episode(
     agent: Agent | None = None,
     results_dir: Path | None = None,
     run_id: str | None = None,
+    resume_from: Path | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
     on_step: Callable[[int, float], None] = lambda step, elapsed: None,
 ) -> EpisodeOutcome:
@@ -79,6 +80,7 @@ def run_episode(
         agent: Who decides; the options' agent if None.
         results_dir: Where the run directory is made; nothing is written if None.
         run_id: Name of the run directory; made of time and options if None.
+        resume_from: See `AgentSettings`.
         clock: Wall clock, for the record only.
         on_step: Called after each step with the observation's index and simulation time [s].
     """
@@ -87,7 +89,7 @@ def run_episode(
     if results_dir is not None:
         directory = new_run_directory(results_dir, run_id or run_id_for(options, clock()))
     if agent is None:
-        agent = _agent(options, directory)
+        agent = _agent(options, directory, resume_from)
     try:
         manager = begin_record(
             setup, directory=directory, privileged=agent.privileged, clock=clock
@@ -100,10 +102,11 @@ def run_episode(
     return EpisodeOutcome(score=manager.result, directory=directory, decisions=decisions)
 
 
-def _agent(options: RunOptions, directory: Path | None) -> Agent:
+def _agent(options: RunOptions, directory: Path | None, resume_from: Path | None) -> Agent:
     """Build the options' agent; without one, leave no empty run directory behind."""
     try:
-        return make_agent(options.agent, AgentSettings(options=options, directory=directory))
+        settings = AgentSettings(options=options, directory=directory, resume_from=resume_from)
+        return make_agent(options.agent, settings)
     except OceanGymError:
         if directory is not None:
             with suppress(OSError):

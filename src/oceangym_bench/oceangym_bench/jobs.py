@@ -9,6 +9,7 @@ import time
 import traceback
 from typing import Any
 
+from oceangym_bench.benchmark_file import OwnAgent
 from oceangym_bench.cells import at_directory, Cell
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import RunOptions
@@ -24,17 +25,28 @@ class Job:
         cell_id: Name of its run directory.
         options: Of the run, as plain data.
         runs: The directory that its run directory is made in.
+        own_agent: The user's agent that flies it, in place of the options'.
+        resume_from: Directory of the same run as it was cut short, whose replies are not paid for
+            again; '' for none.
     """
 
     cell_id: str
     options: Mapping[str, Any]
     runs: str
+    own_agent: OwnAgent | None = None
+    resume_from: str = ''
 
     @classmethod
-    def of(cls, cell: Cell, runs: Path) -> Job:
+    def of(cls, cell: Cell, runs: Path, resume_from: str = '') -> Job:
         """Return the job of a cell."""
         options = at_directory(cell, runs).options.as_dict()
-        return cls(cell_id=cell.id, options=options, runs=str(runs))
+        return cls(
+            cell_id=cell.id,
+            options=options,
+            runs=str(runs),
+            own_agent=cell.own_agent,
+            resume_from=resume_from,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +101,22 @@ class Workshop:
         # What flies is imported where it flies: the runner itself needs neither physics nor rays.
         from oceangym_bench.episode import run_episode
         from oceangym_bench.hangar import Hangar
+        from oceangym_bench.own_agents import make_own_agent
 
         if self._hangar is None:
             if self._threads is not None:
                 limit_threads(self._threads)
             self._hangar = Hangar()
         setup, simulator = self._hangar.prepare(RunOptions.from_dict(job.options))
-        run_episode(setup, simulator, results_dir=Path(job.runs), run_id=job.cell_id)
+        agent = None if job.own_agent is None else make_own_agent(job.own_agent)
+        run_episode(
+            setup,
+            simulator,
+            agent=agent,
+            results_dir=Path(job.runs),
+            run_id=job.cell_id,
+            resume_from=Path(job.resume_from) if job.resume_from else None,
+        )
 
 
 def limit_threads(count: int) -> None:
@@ -117,13 +138,21 @@ class JobQueue:
         cells: To be run, in the order wanted.
         runs: The directory of run directories.
         done: Ids of cells that have been run before.
+        resumed: Directories of runs that were cut short, by id; see `Job.resume_from`.
     """
 
-    def __init__(self, cells: Sequence[Cell], runs: Path, done: frozenset[str]) -> None:
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        runs: Path,
+        done: frozenset[str],
+        resumed: Mapping[str, Path] | None = None,
+    ) -> None:
         self._waiting = {cell.id: cell for cell in cells}
         self._running: dict[str, Cell] = {}
         self._done = set(done)
         self._runs = runs
+        self._resumed = resumed or {}
         self._stopped = False
 
     def stop(self) -> None:
@@ -150,7 +179,7 @@ class JobQueue:
         cell = next((c for c in ready if c.workshop == workshop), None)
         cell = cell or next((c for c in ready if c.workshop not in busy), ready[0])
         self._running[cell.id] = self._waiting.pop(cell.id)
-        return Job.of(cell, self._runs), cell.workshop
+        return Job.of(cell, self._runs, str(self._resumed.get(cell.id, ''))), cell.workshop
 
     def finish(self, result: JobResult) -> list[JobResult]:
         """Take a result down; return it and those of the cells that can no longer be run."""

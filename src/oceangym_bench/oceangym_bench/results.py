@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from oceangym_bench.cells import Cell
 from oceangym_bench.tracks import Track
 from oceangym_core.episode import Ending
 from oceangym_core.errors import OceanGymError, unknown_name
@@ -17,7 +18,9 @@ from oceangym_core.paths import user_path
 from oceangym_core.record import RUN_FILE, SCORE_FILE
 from oceangym_core.result_tree import is_oceangym_tree
 from oceangym_core.scoring import rescore, SCORERS
+from oceangym_core.starts import STRATA
 from oceangym_core.text_files import read_json, read_yaml
+from oceangym_tasks.episode_files import PRIVILEGED_AGENTS
 
 # Options that make one model behave differently: runs that differ in one are no repeats.
 AGENT_SETTINGS = (
@@ -43,6 +46,13 @@ class Transfer(str, Enum):
     CROSS = 'cross task'
     BOTH = 'within and cross task'
     UNKNOWN = 'of unknown origin'
+
+
+_TRANSFERS = {
+    'none': Transfer.NONE,
+    'within_task': Transfer.WITHIN,
+    'cross_task': Transfer.CROSS,
+}
 
 
 class State(str, Enum):
@@ -189,6 +199,23 @@ class EpisodeRow:
         """Return the score where the episode counts, else None."""
         return self.scores[scorer] if self.state(scorer) is State.COUNTED else None
 
+    @property
+    def stratum(self) -> str:
+        """Stratum of the start: ``near``, ``medium``, ``far``; '' for other starts."""
+        word = self.start.partition('_')[0]
+        return word if word in STRATA else ''
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the layout is another than the released one."""
+        return self.world_seed not in (0, None)
+
+    def as_planned(self, scorer: str) -> EpisodeRow:
+        """Return the row as it counts among all planned episodes: with what it earned so far."""
+        if self.state(scorer) is State.COUNTED:
+            return self
+        return replace(self, partial=False, scores={scorer: self.scores.get(scorer) or 0.0})
+
 
 def read_rows(paths: Path | str | Iterable[Path | str]) -> tuple[EpisodeRow, ...]:
     """Return the episodes under some paths, each once, in the order of their directories.
@@ -235,6 +262,60 @@ def _nothing_there(root: Path) -> OceanGymError:
     return OceanGymError(
         f'{root} is no run directory (run.yaml), holds none, and is no result tree '
         '(<model>/task*/point*/memory_*.json)'
+    )
+
+
+def missing_rows(rows: Sequence[EpisodeRow], cells: Iterable[Cell]) -> tuple[EpisodeRow, ...]:
+    """Return a row without a score for each planned run that has none among `rows`.
+
+    What all runs of a file share is taken from the first row.
+    """
+    there = {row.run_id for row in rows}
+    by_task = {row.task: row for row in rows}
+    return tuple(
+        _missing_row(by_task.get(cell.options.task, rows[0]), cell)
+        for cell in cells
+        if rows and cell.id not in there
+    )
+
+
+def _missing_row(alike: EpisodeRow, cell: Cell) -> EpisodeRow:
+    options = cell.options
+    same_task = alike.task == options.task
+    transfer = _TRANSFERS[cell.transfer]
+    system = _system({'agent': options.agent_name}, {**options.as_dict(), 'memory_from': ''})
+    return EpisodeRow(
+        source=cell.id,
+        run_id=cell.id,
+        system=replace(
+            system,
+            transfer=transfer,
+            strip='none' if transfer is Transfer.NONE else options.memory_strip,
+            privileged=options.agent in PRIVILEGED_AGENTS,
+        ),
+        task=options.task,
+        water=options.water,
+        alias=cell.alias or '',
+        category=alike.category if same_task else '',
+        size_class=alike.size_class if same_task else '',
+        start=cell.start,
+        seed=options.seed,
+        world=alike.world,
+        world_seed=options.world_seed,
+        t_max=options.t_max or alike.t_max,
+        t_interval=alike.t_interval,
+        profile=alike.profile,
+        track=Track.named(options.track),
+        actions=options.actions,
+        backend=alike.backend,
+        frame=alike.frame,
+        mode=alike.mode,
+        nav=alike.nav,
+        version=alike.version,
+        scores={},
+        ending='missing',
+        partial=True,
+        reason='not run',
     )
 
 
@@ -359,6 +440,9 @@ def _system(run: Mapping[str, Any], options: Mapping[str, Any]) -> System:
         settings = tuple(
             (name, _text(options[name])) for name in AGENT_SETTINGS if name in options
         )
+    elif options.get('agent') == 'perfect_eyes':
+        # The sensors that count as its eyes.
+        settings = (('sonar', _text(options.get('sonar', 'none'))),)
     transfer = _transfer(run, options)
     return System(
         model=str(run.get('agent', '')),

@@ -11,17 +11,22 @@ import re
 import time
 from typing import Protocol
 
+from oceangym_agent.agent import close_agent
 from oceangym_bench.benchmark_file import load_benchmark, TotalSpec
 from oceangym_bench.cells import Cell, cells_of, select, with_sources
 from oceangym_bench.directory import BenchmarkDirectory, CellState, CellStatus, Spending
 from oceangym_bench.executors import Executor
 from oceangym_bench.jobs import Job, JobQueue, JobResult
+from oceangym_bench.own_agents import make_own_agent
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import MODEL_AGENTS
+from oceangym_core.tasks import config_folder
 from oceangym_worlds.world_files import world_file
 
 # Equal failures of one model after which the rest is not tried.
 MAX_FAILURES = 5
+# Models of this agent are asked at endpoints; scripted ones answer in the process of the run.
+ASKED_AGENT = 'mllm'
 
 
 class Redo(str, Enum):
@@ -147,6 +152,7 @@ def run_benchmark(
     limit: int | None = None,
     max_failures: int = MAX_FAILURES,
     check_models: bool = True,
+    ask_models: bool = True,
 ) -> RunSummary:
     """Run what is still to be run of a benchmark file.
 
@@ -160,6 +166,7 @@ def run_benchmark(
         limit: Most runs to be begun.
         max_failures: See `StopRule`.
         check_models: Whether to see before anything runs that each model has what it needs.
+        ask_models: Whether to ask each model one small question, too.
 
     Raises:
         OceanGymError: The file is wrong, does not fit the results that are there, another process
@@ -188,13 +195,19 @@ def run_benchmark(
             raise OceanGymError(rule.reason())
         if check_models:
             try_models([status.cell for status in due])
+            if ask_models:
+                probe_models([status.cell for status in due], watcher.say)
         prepare_worlds([status.cell for status in due], watcher.say)
+        resumed: dict[str, Path] = {}
         for status in due:
-            moved = directory.clear(status.cell.id)
+            again = redo is Redo.ALL and status.state is CellState.DONE
+            moved = directory.clear(status.cell.id, resume=not again)
+            if moved is not None and not again:
+                resumed[status.cell.id] = moved
             if moved is not None and status.state is CellState.UNFINISHED:
                 watcher.say(f'{status.cell.id} was cut short; its record is moved to {moved}')
         watcher.begin(len(due) + len(done), len(done))
-        queue = JobQueue([status.cell for status in due], directory.runs, done)
+        queue = JobQueue([status.cell for status in due], directory.runs, done, resumed)
         models = {status.cell.id: status.cell.model for status in due}
         over: set[str] = set(done)
 
@@ -258,11 +271,14 @@ def prepare_worlds(cells: Iterable[Cell], say: Callable[[str], None]) -> None:
 
 
 def try_models(cells: Iterable[Cell]) -> None:
-    """Refuse models that lack a key or a prompt, of which each of their runs would die.
+    """Refuse models that lack a key or a prompt, and agents that cannot be built.
 
     Raises:
         OceanGymError: Names the model and what it lacks.
     """
+    cells = tuple(cells)
+    for own in {cell.model: cell.own_agent for cell in cells if cell.own_agent}.values():
+        close_agent(make_own_agent(own))
     models = {
         (cell.model, cell.prompt): cell.options
         for cell in cells
@@ -273,3 +289,44 @@ def try_models(cells: Iterable[Cell]) -> None:
         from oceangym_agent.mllm_parts import model_parts
     for options in models.values():
         model_parts(options, None).close()
+
+
+def probe_models(cells: Iterable[Cell], say: Callable[[str], None]) -> None:
+    """Ask each model of an endpoint one small question before any run is paid for.
+
+    Args:
+        cells: The runs.
+        say: Told what a person should know of the answers.
+
+    Raises:
+        OceanGymError: A model cannot be used; names all of these and why.
+    """
+    models = {
+        (cell.model, cell.options.base_url): cell.options
+        for cell in cells
+        if cell.options.agent == ASKED_AGENT
+    }
+    if not models:
+        return
+    from oceangym_agent.models.presets import load_preset
+    from oceangym_agent.models.probe import probe
+
+    problems = []
+    for (model, base_url), options in models.items():
+        folders = [config_folder(folder, 'agents') for folder in options.config_dirs]
+        found = probe(
+            load_preset(options.model_preset, folders),
+            base_url=base_url,
+            call_timeout_s=options.call_timeout,
+            deadline_s=options.decision_deadline,
+            max_retries=options.max_retries,
+        )
+        for warning in found.warnings:
+            say(f'{model}: {warning}')
+        if not found.ok:
+            problems.append(f'{model}: {found.problem}')
+    if problems:
+        raise OceanGymError(
+            'before the first run each model is asked one small question, and not every one '
+            f'answers: {"; ".join(problems)}. --no-probe begins without it'
+        )

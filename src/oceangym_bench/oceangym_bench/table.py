@@ -7,6 +7,7 @@ import csv
 from dataclasses import dataclass
 import io
 import json
+import math
 import re
 from typing import TypeAlias
 import unicodedata
@@ -155,6 +156,24 @@ class Rate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """A mean of scores over another one, with its interval; the upper end may be infinite."""
+
+    value: float | None
+    interval: Interval | None = None
+
+    def text(self) -> str:
+        """Return it as read by people."""
+        return fixed(self.value, 2) + _range(self.interval, 2)
+
+    def values(self) -> dict[str, Scalar]:
+        """Return what it consists of; None for an end that is not finite."""
+        ends = (None, None) if self.interval is None else (self.interval.low, self.interval.high)
+        low, high = (e if e is not None and math.isfinite(e) else None for e in ends)
+        return {'ratio': self.value, 'low': low, 'high': high}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """A paired difference of scores with its interval and test.
 
@@ -196,7 +215,7 @@ def _p_text(p: float) -> str:
     return '< 0.001' if p < 0.001 else f'= {p:.3f}'
 
 
-Cell: TypeAlias = 'str | int | Number | Score | Rate | Difference | None'
+Cell: TypeAlias = 'str | int | Number | Score | Rate | Ratio | Difference | None'
 
 
 def cell_text(cell: Cell) -> str:

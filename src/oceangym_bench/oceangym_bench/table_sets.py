@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from oceangym_bench.comparable import check_comparable
+from oceangym_bench.benchmark_file import BASELINES
+from oceangym_bench.comparable import baselines_of, check_comparable
 from oceangym_bench.comparisons import ranking
 from oceangym_bench.results import EpisodeRow, State, Transfer
 from oceangym_bench.studies import scaling_table, transfer_table
@@ -19,6 +21,7 @@ from oceangym_bench.tables import (
     score_table,
     scorer_table,
     size_table,
+    strata_table,
 )
 from oceangym_bench.tracks import Track
 from oceangym_core.contract import ACTION_SETS
@@ -39,12 +42,12 @@ def headline_of(rows: Sequence[EpisodeRow]) -> str:
 def benchmark_tables(
     rows: Iterable[EpisodeRow], *, scorer: str | None = None, seed: int = 0
 ) -> tuple[Table, ...]:
-    """Return every table that the episodes have, one set a track and set of
-    actions.
+    """Return every table that the episodes have, one set a track and set of actions.
 
-    A set has, for each duration, the scores by task, category and size class, the ranking, its
-    pairs and the rates, of runs without transferred memory, and the comparison of memory transfers
-    where there are several; over all durations the costs, and the scaling curve.
+    A set has, for each duration, the scores by stratum, task, category and size class with the
+    baselines beside them, the ranking, its pairs and the rates, of runs without transferred memory,
+    and the comparison of memory transfers where there are several; over all durations the costs, and
+    the scaling curve. Baselines have a set of their own only where nothing else was flown.
 
     Args:
         rows: Episodes of any tracks.
@@ -57,53 +60,81 @@ def benchmark_tables(
     everything = tuple(rows)
     if scorer is None:
         scorer = headline_of(everything)
-    tables: list[Table] = []
     known = {(row.track, row.actions) for row in everything}
     groups = [(t, a) for a in ACTION_SETS for t in Track if (t, a) in known]
+    unasked = {row.model for row in everything if row.track is Track.NONE}
+    if len({track for track, _ in groups}) > 1 and unasked <= set(BASELINES):
+        groups = [(track, actions) for track, actions in groups if track is not Track.NONE]
+    tables: list[Table] = []
     for track, actions in groups:
-        mine = check_comparable(r for r in everything if (r.track, r.actions) == (track, actions))
-        plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
-        durations = sorted({row.t_max or 0.0 for row in plain})
+        mine = check_comparable(
+            _one_baseline(row)
+            for row in everything
+            if (row.track, row.actions) == (track, actions)
+        )
         suffix = f'_{track.value}' if len({t for t, _ in groups}) > 1 else ''
         suffix += f'_{actions}' if actions != 'oceangym' else ''
-        for duration in durations:
-            flown = [row for row in plain if (row.t_max or 0.0) == duration]
-            tail = suffix + (f'_{duration:g}s' if len(durations) > 1 else '')
-            after = f', {duration:g} s' if len(durations) > 1 else ''
-            result = ranking(flown, scorer=scorer, seed=seed)
-            made = [
-                score_table(flown, scorer=scorer, seed=seed),
-                result.table(),
-                *([result.pair_table()] if result.pairs else []),
-                category_table(flown, scorer=scorer, seed=seed),
-                size_table(flown, scorer=scorer, seed=seed),
-                *(
-                    [layout_table(flown, scorer=scorer, seed=seed)]
-                    if len({row.world_seed for row in flown}) > 1
-                    else []
-                ),
-                *([rate_table(flown)] if scorer == HEADLINE else []),
-                *([scorer_table(flown)] if scorer != HEADLINE else []),
-            ]
-            with_memory = [row for row in mine if (row.t_max or 0.0) == duration]
-            if len({row.system.transfer for row in with_memory}) > 1:
-                made.append(transfer_table(with_memory, scorer=scorer, seed=seed))
-            tables += [_renamed(table, tail, after) for table in made]
-        if len(durations) > 1:
-            table = scaling_table(plain, scorer=scorer, seed=seed)
-            tables.append(_renamed(table, suffix, ''))
-        tables.append(_renamed(cost_table(mine), suffix, ''))
+        tables += _track_tables(mine, everything, suffix=suffix, scorer=scorer, seed=seed)
     return tuple(tables)
 
 
+def _one_baseline(row: EpisodeRow) -> EpisodeRow:
+    """Return the row of a baseline as that of one system, whatever sensors its water asks for."""
+    if row.track is not Track.NONE or row.model not in BASELINES:
+        return row
+    return replace(row, system=replace(row.system, settings=()))
+
+
+def _track_tables(
+    mine: Sequence[EpisodeRow],
+    everything: Sequence[EpisodeRow],
+    *,
+    suffix: str,
+    scorer: str,
+    seed: int,
+) -> list[Table]:
+    """Return the tables of a track's episodes, their names with a suffix."""
+    plain = [row for row in mine if row.system.transfer is Transfer.NONE] or list(mine)
+    durations = sorted({row.t_max or 0.0 for row in plain})
+    tables: list[Table] = []
+    for duration in durations:
+        several = len(durations) > 1
+        tail, after = (f'_{duration:g}s', f', {duration:g} s') if several else ('', '')
+        flown = [row for row in plain if (row.t_max or 0.0) == duration]
+        made = _duration_tables(flown, everything, scorer=scorer, seed=seed)
+        with_memory = [row for row in mine if (row.t_max or 0.0) == duration]
+        if len({row.system.transfer for row in with_memory}) > 1:
+            made.append(transfer_table(with_memory, scorer=scorer, seed=seed))
+        tables += [_renamed(table, suffix + tail, after) for table in made]
+    if len(durations) > 1:
+        tables.append(_renamed(scaling_table(plain, scorer=scorer, seed=seed), suffix, ''))
+    return [*tables, _renamed(cost_table(mine), suffix, '')]
+
+
+def _duration_tables(
+    flown: Sequence[EpisodeRow], everything: Sequence[EpisodeRow], *, scorer: str, seed: int
+) -> list[Table]:
+    """Return the tables of episodes of one track and duration."""
+    beside = list(flown)
+    if flown[0].track is not Track.NONE:
+        beside += baselines_of(everything, flown)
+    result = ranking(flown, scorer=scorer, seed=seed)
+    tables = [
+        score_table(beside, scorer=scorer, seed=seed),
+        strata_table(beside, scorer=scorer, seed=seed),
+        result.table(),
+        *([result.pair_table()] if result.pairs else []),
+        category_table(beside, scorer=scorer, seed=seed),
+        size_table(beside, scorer=scorer, seed=seed),
+    ]
+    if len({row.world_seed for row in flown}) > 1:
+        tables.append(layout_table(beside, scorer=scorer, seed=seed))
+    tables.append(rate_table(flown) if scorer == HEADLINE else scorer_table(flown))
+    return tables
+
+
 def _renamed(table: Table, tail: str, after: str) -> Table:
-    return Table(
-        name=table.name + tail,
-        title=table.title + after,
-        columns=table.columns,
-        rows=table.rows,
-        notes=table.notes,
-    )
+    return replace(table, name=table.name + tail, title=table.title + after)
 
 
 _FORMATS: dict[str, Callable[[Table], str]] = {

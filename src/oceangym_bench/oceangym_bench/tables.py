@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from oceangym_bench.comparable import (
+    average_over,
     average_with_interval,
     cell_of,
     check_comparable,
     check_one_duration,
     labels_of,
+    ratio_over,
     score_of,
     task_order,
     water_order,
@@ -19,6 +21,7 @@ from oceangym_bench.results import EpisodeRow, State, System
 from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
 from oceangym_bench.table import Cell, Difference, Number, Rate, Score, Table
 from oceangym_bench.tracks import Track
+from oceangym_core.starts import STRATA
 
 __all__ = [
     'Difference',
@@ -37,10 +40,12 @@ __all__ = [
     'score_table',
     'scorer_table',
     'size_table',
+    'strata_table',
     'transfer_table',
 ]
 
 HEADLINE = 'verified'
+PERFECT_EYES = 'perfect_eyes'
 
 
 def score_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
@@ -67,6 +72,71 @@ def score_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int
         order=task_order,
         singles=True,
     )
+
+
+def strata_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
+    """Return the averages over tasks: a row a system and water, a column a stratum and layout kind.
+
+    The last column is the score over that of the agent that flies the search pattern of `survey` with
+    perfect recognition, at the starts that both flew.
+
+    Args:
+        rows: Episodes of one track, those of the baselines beside them.
+        scorer: Whose scores.
+        seed: Of the bootstrap.
+
+    Raises:
+        OceanGymError: The rows may not stand in one table.
+    """
+    checked = check_comparable(rows)
+    check_one_duration(checked)
+    labels = labels_of(row.system for row in checked)
+    kinds = [
+        (stratum, hidden)
+        for stratum in (*STRATA, '')
+        for hidden in (False, True)
+        if any((row.stratum, row.hidden) == (stratum, hidden) for row in checked)
+    ]
+    named = any(stratum for stratum, _ in kinds)
+    lines: list[tuple[Cell, ...]] = []
+    for water in sorted({row.water for row in checked}, key=water_order):
+        here = [row for row in checked if row.water == water]
+        eyes = [row for row in here if row.model == PERFECT_EYES]
+        for system, label in labels.items():
+            mine = [row for row in here if row.system == system]
+            tasks = [(t, water) for t in sorted({row.task for row in mine}, key=task_order)]
+            if not mine:
+                continue
+            figures = [
+                average_over(
+                    [row for row in mine if (row.stratum, row.hidden) == kind], tasks, scorer, seed
+                )
+                for kind in kinds
+            ]
+            lines.append((label, water, *figures, ratio_over(mine, eyes, scorer, seed)))
+    return Table(
+        name='strata',
+        title=f'Score by stratum ({scorer}), {_where(checked)}',
+        columns=(
+            'system',
+            'water',
+            *(_kind_title(stratum, hidden, named=named) for stratum, hidden in kinds),
+            'over perfect eyes',
+        ),
+        rows=tuple(lines),
+        notes=(
+            *_score_notes(checked, scorer),
+            'Strata: distance of the start to the nearest target, near 30 to 50 m, medium 80 to 120 m, '
+            'far 150 to 250 m. Hidden: layouts drawn anew, which no map that was published shows.',
+            'Over perfect eyes: the score as a share of that of the same search with perfect '
+            'recognition, at the same starts, [95 % bootstrap interval over starts].',
+        ),
+    )
+
+
+def _kind_title(stratum: str, hidden: bool, *, named: bool) -> str:
+    layout = 'hidden' if hidden else 'released'
+    return f'{stratum or ("other" if named else "score")}, {layout}'
 
 
 def category_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:

@@ -32,6 +32,7 @@ from oceangym_core.record import SCORE_FILE
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore
 from oceangym_core.text_files import read_json
+from oceangym_tasks.episode_files import PRIVILEGED_AGENTS
 
 # Farther than this from where the recorded commands lead, a position was not flown [m].
 TOLERANCE_M = 0.01
@@ -233,7 +234,7 @@ def _check_setup(episode: Episode, setup: EpisodeSetup) -> Finding:
         't_interval': (info.t_interval, float(setup.t_interval)),
         'bounds': ((info.lower, info.upper), (setup.bounds.lower, setup.bounds.upper)),
         'shift': (info.shift, setup.shift),
-        'privileged': (info.privileged, info.options.get('agent') == 'oracle'),
+        'privileged': (info.privileged, info.options.get('agent') in PRIVILEGED_AGENTS),
         'agent': (info.agent, RunOptions.from_dict(info.options).agent_name),
     }
     for name, (recorded, ours) in expected.items():

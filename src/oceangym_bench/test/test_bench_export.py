@@ -17,7 +17,8 @@ from oceangym_core.scoring import rescore
 
 MATRIX: dict[str, Any] = {
     'name': 'matrix',
-    'version': '1.0.0',
+    'version': '2.0.0',
+    'baselines': [],
     'models': ['blind_spam'],
     'tasks': ['task2', 'task9'],
     'waters': [],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 import contextlib
 import itertools
+import json
 from pathlib import Path
 import shutil
 from typing import Any
@@ -14,8 +15,15 @@ from hypothesis import strategies as st
 import pytest
 import yaml
 
-from oceangym_bench.benchmark_file import benchmark_names, benchmark_path, load_benchmark
+from oceangym_bench.benchmark_file import (
+    BASELINES,
+    benchmark_names,
+    benchmark_path,
+    load_benchmark,
+)
 from oceangym_bench.cells import Cell, cells_of, select, with_sources
+from oceangym_bench.cli import main
+from oceangym_bench.results import read_rows
 from oceangym_bench.runner import try_models
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
@@ -23,7 +31,8 @@ from oceangym_core.options import RunOptions
 
 SMALL: dict[str, Any] = {
     'name': 'small',
-    'version': '1.0.0',
+    'version': '2.0.0',
+    'baselines': [],
     'models': ['survey', 'scripted_patrol'],
     'tasks': ['task2', 'task9', 'locate_robot'],
     'starts': ['point1', 'random'],
@@ -53,6 +62,7 @@ def test_the_matrix_is_every_combination_once(tmp_path: Path) -> None:
     expected = RunOptions(
         agent='scripted', model='scripted_patrol', task='inspect_pipe', water='deep',
         start='random_6', seed=1, world_seed=4, frame='shifted', frame_seed=0, record='false',
+        sonar='fan',
     )  # fmt: skip
     assert one.options == expected
     # A task that is named by its id runs in the waters of the file, and has its alias there.
@@ -143,6 +153,106 @@ def test_memory_is_taken_from_other_starts_and_other_tasks_that_come_first(
     assert {c.transfer for c in chosen} == {'none', 'cross_task'}
 
 
+def test_baselines_are_flown_once_whatever_prompts_and_memories_models_have(
+    tmp_path: Path,
+) -> None:
+    cells = laid_out(
+        tmp_path,
+        models=['scripted_patrol', 'idle'],
+        baselines=['idle', 'oracle'],
+        prompts=['oceangym', 'concise'],
+        transfer={'modes': ['none', 'within_task']},
+    )
+    count = Counter(c.model for c in cells)
+    assert count == {'scripted_patrol': 4 * 3 * 3, 'idle': 3 * 3, 'oracle': 3 * 3}
+
+
+def test_sonar_comes_in_where_cameras_see_nothing(tmp_path: Path) -> None:
+    for track, shallow, deep in (
+        ({}, 'V', 'VS'),
+        ({'deep_sonar': 'none'}, 'V', 'V'),
+        ({'sonar': 'fan', 'deep_sonar': 'none'}, 'VS', 'VS'),
+        ({'sonar': 'described'}, 'AIDED', 'AIDED'),
+        ({'coverage': 'text'}, 'AIDED', 'AIDED'),
+    ):
+        cells = laid_out(tmp_path, models=['scripted_patrol'], track=track)
+        tracks = {c.options.water: c.options.track for c in cells}
+        assert tracks == {'shallow': shallow, 'deep': deep}
+        sonars = {c.options.water: c.options.sonar for c in cells}
+        assert sonars['deep'] == ('none' if deep == 'V' else track.get('sonar', 'fan'))
+
+
+OWN_AGENT = """
+from oceangym_agent.agent import Turn
+from oceangym_core.contract import Action
+from oceangym_core.decisions import Decision
+
+
+class Climber:
+    privileged = False
+
+    def __init__(self, height=4.0):
+        self.height = height
+
+    def begin(self, goal, privilege=None):
+        assert privilege is None
+        self.label = goal.target_label
+
+    def decide(self, observation, status, truth=None):
+        assert truth is None
+        decision = Decision(
+            index=observation.index, action=Action.UP, magnitude=self.height
+        )
+        return Turn(decision=decision)
+
+
+class Peeping(Climber):
+    privileged = True
+
+
+class Mute:
+    privileged = False
+"""
+
+
+def test_an_agent_of_one_s_own_flies_and_its_run_is_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = tmp_path / 'climber.py'
+    code.write_text(OWN_AGENT, encoding='utf-8')
+    own = {'name': 'climber', 'agent': f'{code}:Climber', 'options': {'height': 6.0}}
+    source = write(
+        tmp_path,
+        models=[own],
+        tasks=['task2'],
+        starts=['point1'],
+        start_seeds=None,
+        durations=[60],
+        sensors='none',
+    )
+    words = ['run', str(source), '--results-dir', str(tmp_path), '--executor', 'serial']
+    assert main(words) == 0
+    run = tmp_path / 'small' / 'runs' / 'climber.task2.point1.w0.r0.t60'
+    (row,) = read_rows(run)
+    assert (row.model, row.decisions, row.ending) == ('climber', 2, 'time')
+    lines = [json.loads(text) for text in (run / 'episode.jsonl').read_text().splitlines()]
+    assert '"up"' in json.dumps(lines) and '6.0' in json.dumps(lines)
+    assert main(['verify', str(run)]) == 0
+    capsys.readouterr()
+    for changes, message in (
+        ({'agent': f'{code}:Swimmer'}, 'has no class Swimmer'),
+        ({'agent': f'{code}:Peeping'}, 'must have privileged = False'),
+        ({'agent': f'{code}:Mute'}, 'has no method begin and decide'),
+        ({'agent': 'no.such.module:Agent'}, "No module named 'no'"),
+        ({'agent': f'{code}:Climber', 'options': {'depth': 1}}, "unexpected keyword argument 'depth'"),
+        ({'agent': 'climber'}, 'models'),
+        ({'command': 'ros2 run mine agent'}, 'agent:=none model:=NAME'),
+    ):  # fmt: skip
+        write(tmp_path, models=[{'name': 'wrong', **changes}], tasks=['task2'], name='other')
+        assert main(words) == 1
+        assert message in capsys.readouterr().err, changes
+
+
 def test_filters_match_whole_parts_or_patterns(tmp_path: Path) -> None:
     cells = laid_out(tmp_path, tasks=['benchmark'])
     assert {c.alias for c in select(cells, ['task1'])} == {'task1'}
@@ -163,10 +273,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     'water': ({'waters': ['shalow']}, "unknown water 'shalow'. Did you mean 'shallow'"),
     'profile': ({'profile': 'hrd'}, "Did you mean 'hard'"),
     'prompt': ({'prompts': ['ocean']}, "Did you mean 'oceangym'"),
-    'version': ({'version': '0.9.0'}, 'runs benchmark 1.0.0'),
+    'version': ({'version': '0.9.0'}, 'runs benchmark 2.0.0'),
     'no version': ({'version': None}, "key 'version' is missing"),
     'no seeds': ({'start_seeds': None}, 'needs start_seeds'),
-    'stray seeds': ({'starts': ['point1']}, 'which starts does not hold'),
+    'stray seeds': ({'starts': ['point1']}, 'of which starts holds none'),
     'twice': ({'starts': ['point1', 'point1', 'random']}, "starts holds 'point1' twice"),
     'waters for nothing': (
         {'tasks': ['benchmark'], 'waters': ['deep']},
@@ -209,11 +319,21 @@ def test_the_shipped_files_are_what_they_say() -> None:
     assert all(c.options.frame == 'shifted' for cells in sizes.values() for c in cells)
     assert len(sizes['smoke']) == 2 * 12 * 3
     assert {c.options.t_max for c in sizes['smoke']} == {150.0}
-    assert len(sizes['paper']) == 12 * 3
+    assert sum(c.model == 'scripted_patrol' for c in sizes['paper']) == 12 * 3
+    # Without a sonar nothing is asked of models in deep water but by the paper's own file.
+    for name, cells in sizes.items():
+        deep = {c.options.track for c in cells if c.options.water == 'deep' and c.prompt}
+        assert deep == ({'V'} if name == 'paper' else {'VS'} if name != 'baselines' else set())
+        assert {c.options.track for c in cells if c.options.water == 'shallow' and c.prompt} <= {
+            'V'
+        }
+    # What bounds a score stands beside it.
+    for name in ('default', 'paper', 'baselines'):
+        assert set(BASELINES) <= {c.model for c in sizes[name]}
     default = sizes['default']
     assert len({c.alias for c in default}) == 12
     starts = {c.start for c in default}
-    assert len(starts) == 12 and {'point1', 'point2'} <= starts
+    assert starts == {f'{s}_{n}' for s in ('near', 'medium', 'far') for n in range(1, 5)}
     seeds = {c.options.world_seed for c in default}
     assert 0 in seeds and len(seeds) == 4
     assert {c.options.t_max for c in sizes['scaling']} == {1800, 3600, 5400, 7200, 10800}

@@ -87,7 +87,7 @@ def test_an_episode_without_faults(tmp_path: Path) -> None:
     assert score['tokens'] == sum(
         c.reply.tokens_in + c.reply.tokens_out for s in trace for c in s.calls if c.reply
     )
-    assert (score['benchmark']['version'], score['benchmark']['track']) == ('1.0.0', 'V')
+    assert (score['benchmark']['version'], score['benchmark']['track']) == ('2.0.0', 'V')
     model = score['benchmark']['model']
     assert model == episode.info.benchmark['model'] == model_entry(RunOptions(agent='scripted'))
     assert read_run(run).preset == model['preset_sha256'] != ''

@@ -15,7 +15,8 @@ from oceangym_bench.cli import main
 
 MATRIX: dict[str, Any] = {
     'name': 'planned',
-    'version': '1.0.0',
+    'version': '2.0.0',
+    'baselines': [],
     'models': ['gpt-4o-mini', 'gpt-4o', 'idle'],
     'tasks': ['task2'],
     'starts': ['point1', 'point2'],

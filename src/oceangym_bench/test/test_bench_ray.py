@@ -24,7 +24,8 @@ cluster_utils = pytest.importorskip('ray.cluster_utils')
 OBJECT_STORE_BYTES = 100 * 1024 * 1024
 MATRIX: dict[str, Any] = {
     'name': 'matrix',
-    'version': '1.0.0',
+    'version': '2.0.0',
+    'baselines': [],
     'models': ['random'],
     'tasks': ['task2', 'task9'],
     'starts': ['point1', 'random'],

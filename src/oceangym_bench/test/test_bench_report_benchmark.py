@@ -38,7 +38,7 @@ def row(
         'profile': 'standard',
         'backend': 'embedded',
         'track': Track.V,
-        'version': '1.0.0',
+        'version': '2.0.0',
         'category': 'tracking',
         'size_class': 'large',
         'seed': 0,

@@ -17,6 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
+from oceangym_agent.testing.faults import Fault, FaultKind
+from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.testing.scripts import script
 from oceangym_bench.cli import main
 from oceangym_bench.directory import BenchmarkDirectory, CellState, count_states, statuses
 from oceangym_bench.executors import Executor, LocalExecutor, SerialExecutor
@@ -28,7 +31,8 @@ from oceangym_core.errors import OceanGymError
 
 MATRIX: dict[str, Any] = {
     'name': 'matrix',
-    'version': '1.0.0',
+    'version': '2.0.0',
+    'baselines': [],
     'models': ['random', 'blind_spam'],
     'tasks': ['task2', 'task9'],
     'starts': ['point1', 'random'],
@@ -360,6 +364,54 @@ def test_the_budget_of_a_file_counts_every_run_that_was_ever_paid(tmp_path: Path
     assert (len(order), summary.ran, summary.left) == (2, 2, 6)
     source = write(tmp_path, total_budget={'max_tokens': 700}, **changes)
     assert len(ended(source, tmp_path, lambda _: 'time')[1]) == 1
+
+
+def test_models_are_asked_before_anything_runs_and_replies_are_paid_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server that is down, one that dies in the second decision, and one that is up."""
+
+    def source(url: str) -> Path:
+        return write(
+            tmp_path,
+            models=['gemma-3'],
+            base_urls={'gemma-3': url},
+            tasks=['task2'],
+            starts=['point1'],
+            start_seeds=[],
+            sensors='truth',
+            calls={'call_timeout': 5, 'decision_deadline': 5, 'max_retries': 0},
+        )
+
+    words = ['run', str(source('http://127.0.0.1:9/v1')), '--results-dir', str(tmp_path)]
+    words += ['--executor', 'serial']
+    assert main(words) == 1
+    told = capsys.readouterr().err
+    assert 'gemma-3' in told and '--no-probe begins without it' in told
+    runs = tmp_path / 'matrix' / 'runs'
+    assert not list(runs.iterdir())
+    faults = {2: Fault(kind=FaultKind.AUTH)}
+    with ScriptedModelServer(script=script('patrol'), faults=faults) as server:
+        source(server.url)
+        assert main(words) == 1
+        assert [r.method for r in server.requests].count('POST') == 3
+    told = capsys.readouterr().err
+    assert 'failed: gemma-3.task2.point1.w0.r0.t60: agent gemma-3' in told
+    assert 'failed runs are made again by the same command' in told
+    name = 'gemma-3.task2.point1.w0.r0.t60'
+    before = score_of(runs / name)['tokens']
+    with ScriptedModelServer(script=script('patrol')) as server:
+        source(server.url)
+        assert main(words) == 0
+        # The probe and the decision that had no answer; the first one stands in the trace.
+        assert [r.method for r in server.requests].count('POST') == 2
+    assert '1 runs made' in capsys.readouterr().err
+    after = score_of(runs / name)
+    assert (after['ending'], after['decisions']) == ('time', 2)
+    assert after['tokens'] > before > 0
+    # The file has paid for each reply once.
+    assert BenchmarkDirectory(tmp_path / 'matrix').spent().tokens == after['tokens']
+    assert main(['verify', str(runs / name)]) == 0
 
 
 def test_only_runs_may_be_added_to_a_file_with_results(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from oceangym_bench.comparable import check_comparable, labels_of
 from oceangym_bench.comparisons import compare, ranking
 from oceangym_bench.results import EpisodeRow, System, Transfer
 from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
-from oceangym_bench.table import Difference, Number, Rate, Score, Table
+from oceangym_bench.table import Difference, Number, Rate, Ratio, Score, Table
 from oceangym_bench.table_sets import benchmark_tables, headline_of, write_tables
 from oceangym_bench.tables import (
     category_table,
@@ -53,7 +53,7 @@ BASE = EpisodeRow(
     frame='shifted',
     mode='lockstep',
     nav='truth',
-    version='1.0.0',
+    version='2.0.0',
     scores={'verified': 0.0, 'paper': 0.0, 'compat': 0.0},
     ending='time',
     collisions=0,
@@ -657,3 +657,102 @@ def test_tables_are_written_in_four_formats(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     with pytest.raises(OceanGymError, match='cannot make'):
         write_tables(tmp_path / 'file', tables)
+
+
+# Strata, baselines and episodes that are missing
+
+
+def stratum_rows(model: str, scores: dict[str, float], **changes: object) -> list[EpisodeRow]:
+    """Return four starts in each of some strata with the same score."""
+    return [
+        row(
+            score,
+            number,
+            model=model,
+            start=f'{stratum}_{number}',
+            place=(float(number), float(len(stratum))),
+            **changes,
+        )
+        for stratum, score in scores.items()
+        for number in range(4)
+    ]
+
+
+def test_strata_are_columns_and_baselines_stand_beside_every_model() -> None:
+    plain = {'track': Track.NONE}
+    hidden = {**plain, 'world_seed': 20417}
+    eyes = {'system': System(model='perfect_eyes', settings=(('sonar', 'none'),), privileged=True)}
+    rows = [
+        *stratum_rows('alpha', {'near': 30, 'medium': 10, 'far': 0}),
+        *stratum_rows('alpha', {'near': 15}, world_seed=20417),
+        *stratum_rows('idle', {'near': 0, 'medium': 0, 'far': 0}, **plain),
+        *stratum_rows('blind_prior', {'near': 100}, **plain),
+        *stratum_rows('blind_prior', {'near': 0}, **hidden),
+        *stratum_rows('', {'near': 60, 'medium': 40, 'far': 0}, **eyes, **plain),
+        # Not flown by the model: no row of it.
+        *stratum_rows('idle', {'near': 0}, water='deep', **plain),
+    ]
+    tables = {table.name: table for table in benchmark_tables(rows)}
+    strata = tables['strata']
+    assert strata.columns[2:] == (
+        'near, released', 'near, hidden', 'medium, released', 'far, released',
+        'over perfect eyes',
+    )  # fmt: skip
+    assert [line[0] for line in strata.rows] == [
+        'alpha', 'idle', 'blind_prior', 'perfect_eyes (knows the truth)',
+    ]  # fmt: skip
+    figures = {
+        line[0]: [getattr(cell, 'mean', None) for cell in line[2:-1]] for line in strata.rows
+    }
+    assert figures['alpha'] == [30, 15, 10, 0]
+    assert figures['blind_prior'] == [100, 0, None, None]
+    # At the starts that both flew: (30 + 10 + 0) / (60 + 40 + 0), whatever the hidden ones gave.
+    ratio = strata.rows[0][-1]
+    assert isinstance(ratio, Ratio) and ratio.interval is not None
+    assert ratio.value == pytest.approx(0.4)
+    assert 0.3 <= ratio.interval.low < 0.4 < ratio.interval.high < 0.8
+    assert isinstance(strata.rows[1][-1], Ratio) and strata.rows[1][-1].value == 0
+    # They are compared with, not ranked.
+    assert [line[1] for line in tables['ranking'].rows] == ['alpha']
+    assert set(tables['score'].columns[2:]) == {line[0] for line in strata.rows}
+    assert json.loads(strata.json())['rows'][0]['over perfect eyes']['ratio'] == ratio.value
+
+
+def test_eyes_with_sonar_stand_in_the_tables_of_models_with_sonar() -> None:
+    def eyes(sonar: str, score: float) -> list[EpisodeRow]:
+        system = System(model='perfect_eyes', settings=(('sonar', sonar),), privileged=True)
+        return stratum_rows('', {'near': score}, system=system, track=Track.NONE)
+
+    baselines = [*eyes('none', 20), *eyes('fan', 80)]
+    for track, score in ((Track.V, 20), (Track.VS, 80)):
+        rows = [*stratum_rows('alpha', {'near': 5}, track=track), *baselines]
+        strata = next(table for table in benchmark_tables(rows) if table.name == 'strata')
+        found = cell(strata, 'perfect_eyes (knows the truth)', 'near, released')
+        assert isinstance(found, Score) and found.mean == score
+
+
+def test_failing_does_not_beat_losing() -> None:
+    """Both find the target at every second start; one has its endpoint fail where it would lose."""
+    honest = [row(20.0 * (n % 2), n, model='honest') for n in range(10)]
+    failing = [
+        row(20.0, n, model='failing')
+        if n % 2
+        else row(0.0, n, model='failing', partial=True, ending='error')
+        for n in range(10)
+    ]
+    found = ranking([*honest, *failing])
+    assert (found.scores['failing'].mean, found.scores['honest'].mean) == (20, 10)
+    assert found.planned['failing'].mean == found.planned['honest'].mean == 10
+    assert (found.rank('failing'), found.rank('honest')) == (None, 1)
+    table = found.table()
+    lines = {str(line[1]): line for line in table.texts()}
+    assert lines['failing'][0] == 'none: below 98 % complete'
+    assert lines['failing'][3] == '50.0'
+    # What was earned before the end counts, and episodes that were never begun do as well.
+    partly = [row(20.0, 0), row(8.0, 1, partial=True, ending='interrupted')]
+    missing = [replace(BASE, start='near_9', scores={}, partial=True, ending='missing')]
+    assert ranking([*partly, *missing]).planned['alpha'].mean == pytest.approx(28 / 3)
+    # 98 of 100 are enough.
+    nearly = [row(20.0, n, partial=n >= 98, ending='error') for n in range(100)]
+    assert ranking(nearly).rank('alpha') == 1
+    assert ranking([*nearly[1:], row(20.0, 0, partial=True)]).rank('alpha') is None

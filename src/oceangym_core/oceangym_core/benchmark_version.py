@@ -22,7 +22,7 @@ from oceangym_core.tasks import TaskSpec
 from oceangym_core.waters import Water
 from oceangym_core.world import World
 
-BENCHMARK_VERSION = '1.0.0'
+BENCHMARK_VERSION = '2.0.0'
 # Of how images and pings are formed: counted up when the same scene gives other pixels.
 SENSOR_MODEL_VERSION = '2.0.0'
 PROMPT_FILE = 'prompt.yaml'

@@ -43,6 +43,8 @@ _NAMES = [argument.name for argument in ARGUMENTS]
 _MODEL_ARGUMENTS = _NAMES[_NAMES.index('model') : _NAMES.index('max_decisions') + 1]
 # These not even as part of recorded options.
 _NEVER_WITHOUT_MODEL = ('model', 'base_url', 'memory_from')
+# But for these: what counts as perfect eyes, and the name of an agent that is not ours.
+_OF_OTHER_AGENTS = (('perfect_eyes', 'sonar'), ('none', 'model'))
 
 # Arguments that another one must be set for, else they would be silently without effect.
 _ONLY_WITH = {'frame_seed': ('frame', 'shifted'), 'rtf': ('mode', 'realtime')}
@@ -147,7 +149,8 @@ class RunOptions:
         """Refuse what does not fit an agent with, or without, a model."""
         if self.agent not in MODEL_AGENTS:
             for name in _NEVER_WITHOUT_MODEL:
-                if getattr(self, name):
+                # An agent that is not ours is named by it.
+                if getattr(self, name) and (self.agent, name) not in _OF_OTHER_AGENTS:
                     raise _needs_model(name, self.agent)
             return
         if self.agent == 'mllm' and not self.model:
@@ -206,11 +209,16 @@ class RunOptions:
 
     @property
     def agent_name(self) -> str:
-        """The agent's name in the record: its model's, and ``human`` for a person at the keys."""
+        """The agent's name in the record: its model's, and ``human`` for a person at the keys.
+
+        An agent that is not ours (``agent:=none``) is called as ``model:=`` says, or ``foreign``.
+        """
         if self.agent in MODEL_AGENTS:
             name = self.model_preset
             return Path(name).stem if name.endswith(_YAML) else name
-        return {'teleop': 'human', 'none': 'foreign'}.get(self.agent, self.agent)
+        if self.agent == 'none':
+            return self.model or 'foreign'
+        return {'teleop': 'human'}.get(self.agent, self.agent)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data, in the table's order."""
@@ -407,7 +415,7 @@ def parse_ros_arguments(arguments: Iterable[str]) -> RunOptions:
     if options.agent not in MODEL_AGENTS:
         # Ignored, a limit or an aid would be taken to be in force.
         for name in given:
-            if name in _MODEL_ARGUMENTS and (options.agent, name) != ('perfect_eyes', 'sonar'):
+            if name in _MODEL_ARGUMENTS and (options.agent, name) not in _OF_OTHER_AGENTS:
                 raise _needs_model(name, options.agent)
     return resolve_names(options, water_given='water' in given)
 
