@@ -150,18 +150,21 @@ def test_what_does_not_fit_the_interval_is_cut_at_the_same_gradient_and_told(
     assert short.turned_deg == pytest.approx(capability(Action.ROTATE_LEFT, 5.0), abs=3.0)
 
 
-@pytest.mark.parametrize('nav', ['truth', 'dead_reckoning'])
-@pytest.mark.parametrize('altitude', [8.0, 3.0])
 @pytest.mark.parametrize(
-    ('slope_deg', 'too_low', 'too_high'), [(15.0, 0.3, 0.4), (30.0, 0.5, 1.4)]
+    ('slope_deg', 'altitude', 'nav', 'too_low', 'too_high'),
+    [
+        (15.0, 8.0, 'truth', 0.3, 0.4),
+        (30.0, 8.0, 'dead_reckoning', 0.5, 1.4),
+        (30.0, 3.0, 'dead_reckoning', 0.5, 1.4),
+    ],
 )
 def test_bottom_following_keeps_its_altitude_over_a_ridge(
     dive: Callable[..., Simulator],
     slope_deg: float,
-    too_low: float,
-    too_high: float,
     altitude: float,
     nav: str,
+    too_low: float,
+    too_high: float,
 ) -> None:
     seabed = ramp(slope_deg)
     heights = altitudes(dive(seabed, z=DEEPEST + altitude, nav=nav), seabed, 4, altitude)
