@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+import signal
 import sys
 
 EXIT_ERROR = 1
@@ -11,6 +13,8 @@ EXIT_CANCELLED = 130
 
 def main() -> int:
     """Load the command line, which takes a second or more, and run it."""
+    # What loads may take a Ctrl-C for an error of its own, or print it.
+    signal.signal(signal.SIGINT, lambda number, frame: os._exit(EXIT_CANCELLED))
     try:
         Path.cwd()
     except OSError:
@@ -22,9 +26,17 @@ def main() -> int:
     try:
         from oceangym.cli import main as run
 
-        return run()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return EXIT_CANCELLED
+    except BrokenPipeError:
+        # The reader of a pipe has gone; the interpreter would try to write the rest once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return EXIT_ERROR
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ from pathlib import Path
 import shutil
 from typing import Any
 
-from oceangym.launch_plan import Launch, LaunchPlan
+from oceangym.launch_plan import accept, Check, Launch, LaunchPlan
 from oceangym.processes import (
     given_words,
     OnExit,
@@ -90,8 +90,12 @@ _SYSTEMS = (*_BASIC, 'Sensors', 'Imu', 'Buoyancy')
 class GazeboLaunch(Launch):
     """Gazebo, its bridge, and the nodes that make a vehicle of the contract of what it sends."""
 
-    def plan(self, values: Mapping[str, str]) -> LaunchPlan:
+    def plan(self, values: Mapping[str, str], check: Check = accept) -> LaunchPlan:
         """Return what has to be started.
+
+        Args:
+            values: The texts of all arguments.
+            check: Refuses programs that are not installed.
 
         Raises:
             OceanGymError: A value is refused, or ros_gz is not installed.
@@ -118,7 +122,9 @@ class GazeboLaunch(Launch):
         session = _Session(
             options=options, own=own, world=world, world_name=name, environment=environment
         )
-        return LaunchPlan(specs=session.specs(), messages=tuple(messages))
+        specs = session.specs()
+        check(specs)
+        return LaunchPlan(specs=specs, messages=tuple(messages))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.errors import OceanGymError
+from oceangym_core.launcher_watch import LAUNCHER_VARIABLE
 from oceangym_core.options import ARGUMENTS, RunOptions
 
 PROFILES_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
@@ -232,6 +233,8 @@ def process_environment(
     environment.setdefault(PROFILES_VARIABLE, str(config_path('fastdds.xml')))
     environment.setdefault(DISCOVERY_VARIABLE, 'LOCALHOST')
     environment.setdefault('OCEANGYM_ROOT', str(assets_root()))
+    # The nodes end with the process that has made this, however it ends.
+    environment[LAUNCHER_VARIABLE] = str(os.getpid())
     # Progress and messages of a child must reach its log at once, and the log of a killed one, too.
     environment['PYTHONUNBUFFERED'] = '1'
     if domain_id is not None:

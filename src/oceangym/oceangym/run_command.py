@@ -8,35 +8,30 @@ from datetime import datetime, timezone
 import os
 from pathlib import Path
 import shutil
-import sys
 
 from rich.console import Console
 
 from oceangym.domain import DomainLease
+from oceangym.prerequisites import check_episode, check_options, check_path
 from oceangym.processes import process_environment, process_specs
 from oceangym.progress import ProgressView
 from oceangym.report_command import report_run
-from oceangym.supervisor import Outcome, Supervisor
-from oceangym_agent.agent import close_agent
-from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_core.episode_setup import prepare_episode
+from oceangym.supervisor import EXIT_CANCELLED, Outcome, Supervisor
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import MODEL_AGENTS, parse_ros_arguments, RunOptions
-from oceangym_core.record import new_run_directory, run_id_for, SCORE_FILE
-from oceangym_core.record_reader import load_episode
+from oceangym_core.record import new_run_directory, RUN_FILE, run_id_for, SCORE_FILE
 from oceangym_core.scoring import main as score_main
 from oceangym_core.tasks import TaskRegistry
-from oceangym_core.world import load_world
 from oceangym_worlds.world_files import world_file
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one episode and return its exit code."""
     options = parse_ros_arguments(arguments)
-    _check_prerequisites(options)
+    check_options(options)
+    check_path(process_specs(options, run_directory=Path(), world=Path()))
     world = world_file(options)
-    # What one process or another would refuse is refused here, before any of them starts.
-    prepare_episode(options, load_world(world))
+    check_episode(options, world)
     run_id = run_id_for(options, datetime.now(timezone.utc))
     directory = new_run_directory(Path(options.results_dir), run_id).resolve()
     console = Console(stderr=True, soft_wrap=True)
@@ -50,6 +45,10 @@ def run_command(arguments: Sequence[str]) -> int:
             highlight=False,
         )
         outcome = _supervise(options, directory, world, domain_id, console)
+    if outcome.code == EXIT_CANCELLED and not (directory / RUN_FILE).is_file():
+        # Interrupted before there was anything to keep.
+        shutil.rmtree(directory, ignore_errors=True)
+        return outcome.code
     if outcome.message:
         console.print(f'error: {outcome.message}', markup=False, highlight=False)
     report_run(directory, lambda text: console.print(text, markup=False, highlight=False))
@@ -86,21 +85,3 @@ def _report(outcome: Outcome, directory: Path) -> int:
         with suppress(OceanGymError):
             score_main([str(directory)])
     return outcome.code
-
-
-def _check_prerequisites(options: RunOptions) -> None:
-    """Refuse what is bound to fail once the processes run."""
-    # Making the list of processes refuses what this installation does not have.
-    process_specs(options, run_directory=Path(), world=Path())
-    if options.agent == 'replay':
-        load_episode(Path(options.replay))
-    if options.agent in MODEL_AGENTS:
-        # Finds out what preset, prompt, memories or key lack; asks nothing.
-        close_agent(make_agent(options.agent, AgentSettings(options=options)))
-    if options.agent == 'teleop' and not sys.stdin.isatty():
-        raise OceanGymError('agent:=teleop reads keys: run it in a terminal')
-    if options.rviz and shutil.which('rviz2') is None:
-        raise OceanGymError(
-            'rviz:=true needs rviz2, which is not installed; on Ubuntu with ROS 2: '
-            'sudo apt-get install ros-jazzy-rviz2'
-        )

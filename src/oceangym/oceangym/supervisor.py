@@ -33,8 +33,11 @@ ASK_AGAIN_S = 2.0
 POLL_S = 0.1
 _MESSAGE_LINES = 5
 # As ``python -m``, but without the current directory, whose files may have the names of modules.
-_RUN_MODULE = """import runpy, sys
+# Interrupted while it loads, a node ends at once and quietly.
+_RUN_MODULE = """import sys
 sys.path[:] = [path for path in sys.path if path]
+import runpy, signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"""
 _PR_SET_PDEATHSIG = 1
 

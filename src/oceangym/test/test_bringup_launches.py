@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 import yaml
 
 from oceangym.launches import launch_named, LAUNCHES
+from oceangym.prerequisites import check_packages, check_path
+from oceangym.run_command import run_command
 from oceangym_core.assets import config_path
 from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.streams import CONTRACT
+from oceangym_gazebo import server
 
 
 def defaults(name, **given):
@@ -76,6 +81,49 @@ def test_a_required_argument_is_asked_for_with_its_choices(tmp_path):
     with pytest.raises(OceanGymError, match=r'needs agent:=.*allowed: survey, mllm'):
         planned('agent', tmp_path, agent='')
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('name', ['task', 'sim'])
+@pytest.mark.parametrize(
+    ('given', 'problem'),
+    [
+        ({'start': '0,0,50,0'}, r'start custom: z = 50 m is outside the bounds'),
+        ({'start': '0,0,-5000,0'}, 'outside the bounds'),
+        ({'start': '5000,0,-5,0'}, 'outside the bounds'),
+        ({'start': '144,-114,-85,0'}, 'is in the seabed'),
+        ({'rviz': 'true'}, r'rviz needs rviz2, which is not installed.*ros-jazzy-rviz2'),
+        ({'backend': 'gazebo'}, r'gz\.sim8.*source it first'),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_is_made(
+    name, given, problem, tmp_path, monkeypatch
+):
+    """Both launchers alike; a missing program used to leave the other nodes running."""
+    for variable in ('AMENT_PREFIX_PATH', 'ROS_DISTRO'):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv('PATH', str(tmp_path / 'nowhere'))
+    monkeypatch.setattr(server, '_is_found', lambda module: False)
+    if name == 'task':
+        given = {'results_dir': str(tmp_path), **given}
+        words = [f'{key}:={value}' for key, value in given.items()]
+        with pytest.raises(OceanGymError, match=problem):
+            run_command(words)
+    with pytest.raises(OceanGymError, match=problem):
+        launch_named(name).plan(defaults(name, **given), check_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_launch_finds_its_programs_in_the_prefixes_of_ros(tmp_path, monkeypatch):
+    """A file that cannot be executed is none."""
+    monkeypatch.setenv('AMENT_PREFIX_PATH', f'{tmp_path / "other"}:{tmp_path}')
+    program = tmp_path / 'lib' / 'oceangym_sim' / 'sim_node'
+    program.parent.mkdir(parents=True)
+    program.write_text('')
+    (spec,) = planned('sim', tmp_path).specs
+    for mode, found in ((0o644, False), (0o755, True)):
+        program.chmod(mode)
+        with nullcontext() if found else pytest.raises(OceanGymError, match='sim_node of'):
+            check_packages([spec])
 
 
 def test_a_refused_backend_leaves_nothing_behind(tmp_path):

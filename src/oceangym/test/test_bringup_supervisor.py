@@ -175,7 +175,7 @@ def test_one_that_lost_the_first_signal_while_loading_is_asked_again(run, tmp_pa
 def test_a_spec_of_ours_runs_as_a_module_another_as_a_program(tmp_path):
     ours = ProcessSpec(package='oceangym_sim', executable='sim_node', name='simulator')
     words = supervisor_module.command_line(ours, tmp_path)
-    assert words[:3] == [sys.executable, '-m', 'oceangym_sim.nodes.sim_node']
+    assert (words[0], words[3]) == (sys.executable, 'oceangym_sim.nodes.sim_node')
     rviz = replace(ours, package='rviz2', executable='rviz2', arguments=('-d', 'x.rviz'))
     assert supervisor_module.command_line(rviz, tmp_path)[:3] == ['rviz2', '-d', 'x.rviz']
 

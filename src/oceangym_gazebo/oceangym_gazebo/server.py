@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 import importlib
+import importlib.util
 import os
 from pathlib import Path
 import signal
@@ -62,14 +63,47 @@ class Bindings:
         try:
             found = {role: importlib.import_module(name) for role, name in _MODULES.items()}
         except ImportError as error:
-            raise OceanGymError(
-                f"backend gazebo needs Gazebo Harmonic's Python modules "
-                f'({", ".join(_MODULES.values())}): {error}. Install ros-jazzy-ros-gz '
-                '(gz_sim_vendor 0.0.13 or newer brings them), or python3-gz-sim8 and '
-                'python3-gz-transport13 from packages.osrfoundation.org; else use '
-                'backend:=embedded.'
-            ) from error
+            raise OceanGymError(_modules_missing(str(error))) from error
         return cls(**found)
+
+
+def check_bindings(*, rendered: bool) -> None:
+    """Check that Gazebo's Python modules can be found, without loading them.
+
+    Args:
+        rendered: Whether cameras and lidars are wanted, which come as Gazebo messages.
+
+    Raises:
+        OceanGymError: With what to install.
+    """
+    missing = [name for name in _MODULES.values() if not _is_found(name)]
+    if missing:
+        raise OceanGymError(_modules_missing(f'{", ".join(missing)} not found'))
+    if rendered:
+        for name in _MESSAGES:
+            message_type(name)
+
+
+def _is_found(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def _modules_missing(problem: str) -> str:
+    source = (
+        ''
+        if os.environ.get('ROS_DISTRO')
+        else ' ROS 2 is not sourced in this shell: if it is installed, source it first, e.g. '
+        '`. /opt/ros/jazzy/setup.sh`.'
+    )
+    return (
+        f"backend gazebo needs Gazebo Harmonic's Python modules "
+        f'({", ".join(_MODULES.values())}): {problem}.{source} Install ros-jazzy-ros-gz '
+        '(gz_sim_vendor 0.0.13 or newer brings them), or python3-gz-sim8 and '
+        'python3-gz-transport13 from packages.osrfoundation.org; else use backend:=embedded.'
+    )
 
 
 def message_type(name: str) -> Any:

@@ -6,9 +6,11 @@ made good here.
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterable
 import os
 from pathlib import Path
+import shutil
 import signal
 import sys
 from typing import Any
@@ -20,22 +22,31 @@ from launch.actions import (
     ExecuteProcess,
     LogInfo,
     OpaqueFunction,
+    RegisterEventHandler,
     SetEnvironmentVariable,
     Shutdown,
     TimerAction,
 )
+from launch.event_handlers import OnProcessIO
 from launch.events import matches_action
-from launch.events.process import ProcessExited, SignalProcess
+from launch.events.process import ProcessExited, ProcessIO, SignalProcess
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from oceangym.launch_plan import Launch
 from oceangym.launches import launch_named
+from oceangym.prerequisites import check_packages
 from oceangym.processes import OnExit, process_environment, ProcessSpec
+from oceangym.report_command import report_run
 from oceangym.supervisor import describe_exit, LOSS_GRACE_S, STOP_GRACE_S
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import Argument
+from oceangym_core.record import RUN_FILE
+from oceangym_worlds.world_files import say
+
+# Programs that are not ours end with the launcher by this one, where it is installed (util-linux).
+_WITH_PARENT = ('setpriv', '--pdeathsig', 'TERM', '--')
 
 Entities = list[LaunchDescriptionEntity]
 
@@ -51,17 +62,49 @@ def launch_description(name: str) -> LaunchDescription:
     def set_up(context: LaunchContext) -> Entities:
         launch.check_names(given_names(context, name))
         values = {a.name: LaunchConfiguration(a.name).perform(context) for a in launch.arguments}
-        plan = launch.plan(values)
+        plan = launch.plan(values, check_packages)
         environment = process_environment(os.environ)
         changed = {k: v for k, v in environment.items() if os.environ.get(k) != v}
+        nodes = process_actions(plan.specs)
+        logs: list[RegisterEventHandler] = []
+        if plan.directory is not None:
+            logs = [log_to(plan.directory, node, spec) for node, spec in zip(nodes, plan.specs)]
+            # launch itself tells nobody that all its processes have ended.
+            atexit.register(put_away, plan.directory, episode=name == 'task')
         return [
             *(SetEnvironmentVariable(key, value) for key, value in sorted(changed.items())),
             *(LogInfo(msg=line) for line in plan.messages),
-            *process_actions(plan.specs),
+            *logs,
+            *nodes,
         ]
 
     declared = [declare(argument, launch) for argument in launch.arguments]
     return LaunchDescription([*declared, OpaqueFunction(function=set_up)])
+
+
+def log_to(directory: Path, node: ExecuteProcess, spec: ProcessSpec) -> RegisterEventHandler:
+    """Return what writes the output of a process to ``logs/`` of a run directory."""
+    logs = directory / 'logs'
+    logs.mkdir(exist_ok=True)
+    path = logs / f'{spec.name}.log'
+    path.touch()
+
+    def write(event: ProcessIO) -> None:
+        with path.open('ab') as stream:
+            stream.write(event.text)
+
+    return RegisterEventHandler(OnProcessIO(target_action=node, on_stdout=write, on_stderr=write))
+
+
+def put_away(directory: Path, *, episode: bool) -> None:
+    """Write the page of a run that has ended; remove a directory without anything to keep."""
+    if episode:
+        report_run(directory, say)
+    kept = {path.name for path in directory.iterdir()} - {'logs'}
+    if not kept or (episode and RUN_FILE not in kept):
+        logs = (directory / 'logs').glob('*.log')
+        if not any(path.stat().st_size for path in logs):
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def declare(argument: Argument, launch: Launch) -> DeclareLaunchArgument:
@@ -200,6 +243,8 @@ def process_action(
         'on_exit': on_exit,
         'sigterm_timeout': str(STOP_GRACE_S),
     }
+    if not spec.package.startswith('oceangym') and shutil.which(_WITH_PARENT[0]):
+        common['prefix'] = ' '.join(_WITH_PARENT)
     if not spec.package:
         return ExecuteProcess(cmd=[spec.executable, *spec.arguments], name=spec.name, **common)
     return Node(

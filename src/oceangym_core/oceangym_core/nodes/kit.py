@@ -19,7 +19,8 @@ from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
-from oceangym_core.errors import OceanGymError
+from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.launcher_watch import end_with_launcher
 from oceangym_core.nodes.qos import publisher_qos, reader_qos, with_liveliness
 from oceangym_core.options import Argument, ARGUMENTS, Kind, resolve_names, RunOptions
 from oceangym_core.streams import Stream
@@ -29,6 +30,8 @@ EXIT_CANCELLED = 130
 # The default event handlers of every subscription and publisher (they log QoS mismatches) are
 # waited for in each turn of the executor and double its cost; the contract's QoS is tested instead.
 NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
+# Parameters that rclpy reads by itself.
+_ROS_PARAMETERS = ('qos_overrides.', 'use_sim_time', 'start_type_description_service')
 # Bounds how late a node notices a signal.
 IDLE_WAIT_S = 0.1
 
@@ -172,6 +175,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
 
     signal.signal(signal.SIGINT, note)
     signal.signal(signal.SIGTERM, note)
+    end_with_launcher()
     rclpy.init(
         args=None if arguments is None else list(arguments),
         signal_handler_options=SignalHandlerOptions.NO,
@@ -181,6 +185,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
     rested = time.monotonic()
     try:
         node = make()
+        check_parameters(node)
         executor.add_node(node)
         while node.exit_code is None:
             if interrupted[0]:
@@ -191,6 +196,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
                 rested = _rest(node.breather_s, rested)
         return node.exit_code
     except (OceanGymError, ParameterException) as error:
+        _log_fatal(node, str(error))
         print(f'error: {error}', file=sys.stderr, flush=True)
         return EXIT_ERROR
     finally:
@@ -203,6 +209,28 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
             node.destroy_node()
         if rclpy.ok():
             rclpy.shutdown()
+
+
+def check_parameters(node: Node) -> None:
+    """Check that every parameter of the command line is one of the node's.
+
+    Raises:
+        OceanGymError: One is not; rclpy would ignore it.
+    """
+    declared = [str(name) for name in node._parameters]
+    for name in node._parameter_overrides:
+        if name not in declared and not name.startswith(_ROS_PARAMETERS):
+            raise unknown_name(f'parameter of {node.get_name()}', name, declared)
+
+
+def _log_fatal(node: Node | None, message: str) -> None:
+    """Log an error on /rosout too, for tools that show nothing else."""
+    if not rclpy.ok():
+        return
+    teller = node if node is not None else Node('oceangym_error')
+    teller.get_logger().fatal(message)
+    if teller is not node:
+        teller.destroy_node()
 
 
 def _rest(breather_s: float, rested: float) -> float:
