@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 
+import cv2
 import numpy as np
 import pytest
 
@@ -292,8 +293,9 @@ def test_the_pixel_of_a_ball_leads_back_to_it(tank, direction):
     camera = np.linalg.inv(to_map(info.header.frame_id))
     x, y, z, _ = camera @ np.append(balls()[direction], 1.0)
     assert z > 0
-    u, v = info.k[0] * x / z + info.k[2], info.k[4] * y / z + info.k[5]
-    assert (columns.mean() + 0.5, rows.mean() + 0.5) == pytest.approx((u, v), abs=1.0)
+    k, d = np.array(info.k).reshape(3, 3), np.array(info.d)
+    ((((u, v),),), _) = cv2.projectPoints(np.array([[x, y, z]]), np.zeros(3), np.zeros(3), k, d)
+    assert (columns.mean(), rows.mean()) == pytest.approx((u, v), abs=1.0)
 
 
 _LISTENER = """

@@ -13,6 +13,7 @@ from sensor_msgs.msg import Image
 
 from oceangym_agent.nodes.pilot import goal_view
 from oceangym_agent.nodes.vehicle_client import image_array, sonar_spec
+from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 
 pytestmark = pytest.mark.ros
@@ -82,3 +83,13 @@ def test_the_goal_is_passed_on():
     assert (view.task_id, view.target_label, view.target_count) == ('dock', 'PLATFORM', 1)
     assert view.bounds == ((1.0, 2.0), (3.0, 4.0))
     assert view.reference_image is None
+
+
+@pytest.mark.parametrize('name', ['../../../../etc/passwd', '/etc/passwd', 'models/../../x.png'])
+def test_a_goal_names_no_picture_outside_its_folders(name, tmp_path):
+    with pytest.raises(OceanGymError, match=r'reference_image .* is outside'):
+        goal_view(TaskGoal(reference_image=name), [tmp_path])
+    mine = tmp_path / 'tasks' / 'mine.png'
+    assert goal_view(TaskGoal(reference_image=str(mine)), [tmp_path]).reference_image == mine
+    shipped = goal_view(TaskGoal(reference_image='models/x/y.png')).reference_image
+    assert shipped == (assets_root() / 'models/x/y.png').resolve()

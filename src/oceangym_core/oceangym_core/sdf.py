@@ -188,6 +188,8 @@ def resolve_uri(path: Path, uri: str, search: Iterable[Path], element: str = 'ur
         OceanGymError: It leaves its directory or does not exist.
     """
     uri = uri.strip()
+    if not uri:
+        raise SdfError(path, element, 'names no file: it needs a URI, e.g. model://NAME')
     tried: list[str] = []
     if uri.startswith('model://'):
         relative = uri[len('model://') :]
@@ -207,6 +209,20 @@ def resolve_uri(path: Path, uri: str, search: Iterable[Path], element: str = 'ur
             pass
         tried.append(str(base))
     raise SdfError(path, element, f'{uri!r} not found in {", ".join(tried)}')
+
+
+def included_model(path: Path, include: ElementTree.Element, search: Iterable[Path]) -> Path:
+    """Return the directory of the model that an ``<include>`` of a world brings.
+
+    Raises:
+        OceanGymError: It has no ``<uri>``, or there is no such model.
+    """
+    uri = include.findtext('uri', '')
+    if not uri.strip():
+        name = include.findtext('name', '').strip()
+        named = f' {name!r}' if name else ''
+        raise SdfError(path, 'include', f'instance{named} has no <uri>, e.g. model://rock')
+    return resolve_uri(path, uri, search)
 
 
 def read_shape(path: Path, geometry: ElementTree.Element) -> Shape:

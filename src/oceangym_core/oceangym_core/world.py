@@ -14,6 +14,7 @@ from oceangym_core.assets import assets_root, model_search_path
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.sdf import (
+    included_model,
     Model,
     number_attribute,
     numbers,
@@ -21,7 +22,6 @@ from oceangym_core.sdf import (
     parse_xml,
     pose_of,
     read_model,
-    resolve_uri,
     SdfError,
     Visual,
 )
@@ -178,7 +178,7 @@ def load_world(path: Path) -> World:
     cache: dict[Path, Model] = {}
     instances: list[Instance] = []
     for include in element.findall('include'):
-        directory = resolve_uri(path, include.findtext('uri', ''), search)
+        directory = included_model(path, include, search)
         if directory not in cache:
             cache[directory] = read_model(directory / 'model.sdf', search)
         model = cache[directory]

@@ -26,4 +26,4 @@ def gazebo_engine(server: GazeboServer) -> Engine:
     def sensors(**arguments: Any) -> GazeboSensors:
         return GazeboSensors(server=server, wrench=wrench, **arguments)
 
-    return Engine(name='gazebo', plant=plant, sensors=sensors)
+    return Engine(name='gazebo', plant=plant, sensors=sensors, close=server.close)

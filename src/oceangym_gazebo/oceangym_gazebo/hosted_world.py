@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose
 from oceangym_core.observation import SonarSpec
-from oceangym_core.sdf import parse_xml, pose_of, resolve_uri
+from oceangym_core.sdf import included_model, parse_xml, pose_of, resolve_uri
 from oceangym_core.world import world_search_path
 from oceangym_gazebo.ray_cloud import lidar_rows
 from oceangym_sim.vehicle import load_vehicle
@@ -98,7 +98,7 @@ def _merge_scenery(scene: ElementTree.Element, world: Path) -> None:
     ElementTree.SubElement(scenery, 'static').text = 'true'
     link = ElementTree.SubElement(scenery, 'link', name='link')
     for include in scene.findall('include'):
-        directory = resolve_uri(world, include.findtext('uri', ''), search)
+        directory = included_model(world, include, search)
         path = directory / 'model.sdf'
         if directory not in models:
             found = parse_xml(path).find('model')

@@ -158,18 +158,19 @@ class GazeboServer:
         self.step = step
         places = (*world_search_path(world), vehicle.parent.parent)
         os.environ[_RESOURCES] = os.pathsep.join(dict.fromkeys(str(p.resolve()) for p in places))
-        self._folder = tempfile.TemporaryDirectory(prefix='oceangym_gazebo_')
-        path = Path(self._folder.name) / 'hosted.sdf'
         scene = hosted_world(
             world=world, vehicle=vehicle, start=_PARKED, step=step, rendered=rendered
         )
-        ElementTree.ElementTree(scene).write(path, encoding='utf-8', xml_declaration=True)
-        with _own_signal_handlers():
-            self._fixture = self._gz.sim.TestFixture(str(path))
-            self._fixture.on_pre_update(self._before)
-            self._fixture.on_post_update(self._after)
-            self._fixture.finalize()
-            self._server = self._fixture.server()
+        # Read whole while the server is made: nothing is left to clean up after a kill later on.
+        with tempfile.TemporaryDirectory(prefix='oceangym_gazebo_') as folder:
+            path = Path(folder) / 'hosted.sdf'
+            ElementTree.ElementTree(scene).write(path, encoding='utf-8', xml_declaration=True)
+            with _own_signal_handlers():
+                self._fixture = self._gz.sim.TestFixture(str(path))
+                self._fixture.on_pre_update(self._before)
+                self._fixture.on_post_update(self._after)
+                self._fixture.finalize()
+                self._server = self._fixture.server()
         if not self._server.has_entity(VEHICLE_NAME, 0):
             raise OceanGymError(
                 f'Gazebo did not take {world} with {vehicle}; its own messages stand above'
@@ -268,9 +269,8 @@ class GazeboServer:
                 self._node.unsubscribe(topic)
 
     def close(self) -> None:
-        """Let go of the server and its files."""
+        """Let go of the server."""
         self._fixture = self._server = None
-        self._folder.cleanup()
 
     def _before(self, info: Any, ecm: Any) -> None:
         """Apply the wrench of the coming step."""

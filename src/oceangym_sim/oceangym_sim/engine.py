@@ -35,6 +35,10 @@ class Plant(Protocol):
         """Return a copy of the true state."""
 
 
+def _nothing_to_close() -> None:
+    """Close an engine that is only code."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Engine:
     """Makes physics and sensors for each episode.
@@ -43,11 +47,13 @@ class Engine:
         name: Of the backend.
         plant: Makes a `Plant`; takes the arguments of `Dynamics`.
         sensors: Makes a suite of sensors; takes the arguments of `SensorSuite`.
+        close: Lets go of what runs beside them.
     """
 
     name: str
     plant: Callable[..., Plant]
     sensors: Callable[..., SensorSuite]
+    close: Callable[[], None] = _nothing_to_close
 
 
 EMBEDDED = Engine(name='embedded', plant=Dynamics, sensors=SensorSuite)

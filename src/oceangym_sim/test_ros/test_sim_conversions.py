@@ -20,6 +20,7 @@ from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose, rotation_matrix
 from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
 from oceangym_core.world import Anchor, Bounds
+from oceangym_sim.camera_rays import optical_rays
 from oceangym_sim.nodes import conversions, description
 
 pytestmark = pytest.mark.ros
@@ -84,10 +85,11 @@ def test_the_intrinsics_put_the_boresight_in_the_middle_and_the_edge_at_the_edge
     info = conversions.camera_info_message(camera, stamp=0.0)
     k = np.asarray(info.k).reshape(3, 3)
     middle = k @ [0.0, 0.0, 1.0]
-    assert middle[:2] == pytest.approx([256.0, 256.0])
+    # Pixel centres are whole numbers: the image reaches from -0.5 to 511.5.
+    assert middle[:2] == pytest.approx([255.5, 255.5])
     # 90 degrees: 45 degrees to the right is the right edge of the image.
     edge = k @ [1.0, 0.0, 1.0]
-    assert edge[0] == pytest.approx(512.0)
+    assert edge[0] == pytest.approx(511.5)
     assert np.asarray(info.p).reshape(3, 4)[:, :3] == pytest.approx(k)
     assert info.header.frame_id == f'camera_{camera.direction}_optical_frame'
 
@@ -98,6 +100,19 @@ def test_a_lens_s_distortion_is_told():
     assert info.distortion_model == 'plumb_bob'
     assert tuple(info.d) == lens
     assert tuple(conversions.camera_info_message(CAMERAS[0], stamp=0.0).d) == (0.0,) * 5
+
+
+@pytest.mark.parametrize('lens', [(), (-0.1, 0.01, 0.002, -0.001, 0.0)])
+def test_opencv_projects_the_renderer_s_rays_onto_their_pixels(lens):
+    """Not half a pixel beside them."""
+    camera = replace(CAMERAS[0], width=9, height=6, distortion=lens or CAMERAS[0].distortion)
+    info = conversions.camera_info_message(camera, stamp=0.0)
+    pixels, _ = cv2.projectPoints(
+        optical_rays(camera), np.zeros(3), np.zeros(3), info.k.reshape(3, 3), np.array(info.d)
+    )
+    column, row = np.meshgrid(np.arange(9), np.arange(6))
+    expected = np.stack([column, row], axis=-1).reshape(-1, 2)
+    assert pixels[:, 0] == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_sonar_says_where_its_bins_and_beams_are():
@@ -134,7 +149,12 @@ def test_no_bottom_is_infinite_and_unknown_is_nan():
         stamp=0.0, altitude=math.inf, range_min=0.1, range_max=100.0, beam_width=0.1
     )
     assert math.isinf(far.range)
-    assert far.header.frame_id == 'sonar_down_frame'
+    # REP 117's beam is on x: the frame's +x is the vehicle's own down.
+    (frame,) = description.static_transforms(description.sensor_mounts((), ()))
+    assert frame.child_frame_id == far.header.frame_id
+    turn = frame.transform.rotation
+    down = Pose.of((0, 0, 0), (turn.x, turn.y, turn.z, turn.w)).rotation @ [1.0, 0.0, 0.0]
+    assert down == pytest.approx([0.0, 0.0, -1.0], abs=1e-12)
     battery = conversions.battery_message(stamp=0.0, charge=0.5, voltage=15.2)
     assert battery.percentage == 0.5
     assert battery.voltage == pytest.approx(15.2)

@@ -32,7 +32,12 @@ class AgentNode(ContractNode):
         privilege = privilege_for(options, world) if privileged else None
         self._client = VehicleClient(self, truth=privileged)
         self._pilot = Pilot(
-            self, self._client, self._next_agent, name=options.agent_name, privilege=privilege
+            self,
+            self._client,
+            self._next_agent,
+            name=options.agent_name,
+            privilege=privilege,
+            folders=[Path(folder) for folder in options.config_dirs],
         )
         self._begun = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
@@ -28,15 +28,22 @@ from oceangym_core.tasks import resolve_targets, TaskRegistry
 from oceangym_core.world import load_world, world_path
 
 
-def goal_view(message: TaskGoal) -> GoalView:
-    """Return the goal as an agent sees it."""
-    image = message.reference_image
+def goal_view(message: TaskGoal, folders: Sequence[Path] = ()) -> GoalView:
+    """Return the goal as an agent sees it.
+
+    Args:
+        message: The goal.
+        folders: Where the goal's picture may lie beside share/oceangym.
+
+    Raises:
+        OceanGymError: The picture lies elsewhere: a message must not make an agent read any file.
+    """
     return GoalView(
         task_id=message.task_id,
         instruction=message.instruction,
         target_label=message.target_label,
         target_description=message.target_description,
-        reference_image=assets_root() / image if image else None,
+        reference_image=_reference_image(message.reference_image, folders),
         bounds=goal_polygon(message),
         z_min=message.z_min,
         z_max=message.z_max,
@@ -46,6 +53,19 @@ def goal_view(message: TaskGoal) -> GoalView:
         mission_order=message.mission_order,
         search_area=tuple((float(p.x), float(p.y)) for p in message.search_area),
     )
+
+
+def _reference_image(name: str, folders: Sequence[Path]) -> Path | None:
+    if not name:
+        return None
+    roots = [folder.resolve() for folder in (assets_root(), *folders)]
+    path = (roots[0] / name).resolve()
+    if not any(path.is_relative_to(root) for root in roots):
+        raise OceanGymError(
+            f'reference_image {name!r} of the goal is outside {", ".join(map(str, roots))}; for a '
+            'task of your own, give config:= to the agent too'
+        )
+    return path
 
 
 def privilege_for(options: RunOptions, world_file: str) -> Privilege:
@@ -85,6 +105,7 @@ class Pilot:
         build: Makes the agent of an episode.
         name: To publish decisions under.
         privilege: What an agent that uses truth is given.
+        folders: Where the pictures of goals may lie beside share/oceangym.
     """
 
     def __init__(
@@ -95,6 +116,7 @@ class Pilot:
         *,
         name: str,
         privilege: Privilege | None = None,
+        folders: Sequence[Path] = (),
     ) -> None:
         self._node = node
         self._client = client
@@ -102,6 +124,7 @@ class Pilot:
         self._agent: Agent | None = None
         self._name = name
         self._privilege = privilege
+        self._folders = tuple(folders)
         self._wall = Clock(clock_type=ClockType.STEADY_TIME)
 
     def begin(self) -> None:
@@ -113,7 +136,7 @@ class Pilot:
         assert self._client.goal is not None
         self.close()
         self._agent = self._build()
-        self._agent.begin(goal_view(self._client.goal), self._privilege)
+        self._agent.begin(goal_view(self._client.goal, self._folders), self._privilege)
 
     def close(self) -> None:
         """Let the agent go; a decision that it is still thinking about is dropped."""

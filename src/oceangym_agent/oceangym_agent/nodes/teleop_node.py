@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 import select
 import sys
 import termios
@@ -83,6 +84,7 @@ class TeleopNode(ContractNode):
             self._client,
             lambda: build_agent(successor, self._options),
             name=successor,
+            folders=[Path(folder) for folder in self._options.config_dirs],
         )
         self._successor = successor
         self._handed_over = False

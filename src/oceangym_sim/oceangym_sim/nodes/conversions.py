@@ -50,6 +50,12 @@ def sonar_frame(direction: str) -> str:
     return f'sonar_{direction}_frame'
 
 
+# Where altitude is measured: at base_link's origin, along +x of a frame that looks down (REP 117's
+# Range has its beam on x).
+ALTITUDE_FRAME = 'altitude_link'
+ALTITUDE_MOUNT = Pose.of((0.0, 0.0, 0.0), (0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5)))
+
+
 def rgb_message(image: NDArray[np.uint8], *, stamp: float, frame: str) -> Image:
     """Return an (H, W, 3) RGB image."""
     height, width = image.shape[:2]
@@ -104,9 +110,13 @@ def mono_message(image: NDArray[np.uint8], *, stamp: float, frame: str) -> Image
 
 
 def camera_info_message(camera: CameraSpec, *, stamp: float) -> CameraInfo:
-    """Return a camera's intrinsics: its lens's distortion, principal point in the middle."""
+    """Return a camera's intrinsics: its lens's distortion, principal point in the middle.
+
+    Pixel centres have integer coordinates, as in OpenCV and image_geometry: the middle of an image
+    W pixels wide is at (W - 1) / 2.
+    """
     f = camera.focal_length
-    cx, cy = camera.width / 2, camera.height / 2
+    cx, cy = (camera.width - 1) / 2, (camera.height - 1) / 2
     return CameraInfo(
         header=header_of(stamp, camera_frame(camera.direction)),
         height=camera.height,
@@ -204,7 +214,7 @@ def altitude_message(
 ) -> Range:
     """Return the range to the seabed [m]; infinite without a return (REP-117)."""
     return Range(
-        header=header_of(stamp, sonar_frame('down')),
+        header=header_of(stamp, ALTITUDE_FRAME),
         radiation_type=Range.ULTRASOUND,
         field_of_view=beam_width,
         min_range=range_min,

@@ -16,7 +16,13 @@ from oceangym_core.geometry import euler_from_quaternion, Pose
 from oceangym_core.nodes.conversions import header_of, pose_message
 from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
 from oceangym_core.world import Anchor, Bounds
-from oceangym_sim.nodes.conversions import camera_frame, sonar_frame, transform_of
+from oceangym_sim.nodes.conversions import (
+    ALTITUDE_FRAME,
+    ALTITUDE_MOUNT,
+    camera_frame,
+    sonar_frame,
+    transform_of,
+)
 
 # Hull of a BlueROV2 Heavy [m].
 HULL_SIZE = (0.457, 0.575, 0.254)
@@ -26,6 +32,7 @@ def sensor_mounts(cameras: Sequence[CameraSpec], sonars: Sequence[SonarSpec]) ->
     """Return the pose in base_link of every sensor frame."""
     mounts = {camera_frame(camera.direction): camera.mount for camera in cameras}
     mounts.update({sonar_frame(sonar.direction): sonar.mount for sonar in sonars})
+    mounts[ALTITUDE_FRAME] = ALTITUDE_MOUNT
     return mounts
 
 

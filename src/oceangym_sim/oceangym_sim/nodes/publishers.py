@@ -166,17 +166,20 @@ class Publishers(VehicleTopics):
         for contact in output.contacts:
             self._topics['truth/collisions'].publish(collision_message(contact))
 
-    def instant(self, observation: Observation, *, done: Iterable[str] = ()) -> None:
+    def instant(
+        self, observation: Observation, *, done: Iterable[str] = (), repeated: bool = False
+    ) -> None:
         """Publish an observation: every image and, with the same stamp, the navigation.
 
         Args:
             observation: The instant.
             done: Navigation streams that this instant's tick has brought already.
+            repeated: Whether the same instant was published before.
         """
         self._observation = observation
         navigation, stamp = observation.navigation, observation.stamp
         if 'odometry' not in done:
-            self.navigation(navigation)
+            self.navigation(navigation, repeated=repeated)
         if 'altitude' not in done:
             self.altitude(stamp, navigation.altitude, ALTIMETER_REACH_M)
         if 'battery' not in done:

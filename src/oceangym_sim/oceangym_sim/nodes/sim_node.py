@@ -15,7 +15,7 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from std_msgs.msg import Float32
 
-from oceangym_core.contract import LOCKSTEP, REALTIME
+from oceangym_core.contract import EndReason, LOCKSTEP, REALTIME
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import header_of, pose_of_message, stamp_of
@@ -40,6 +40,8 @@ REALTIME_IMAGES_S = 1.0
 # A set of images may take this long [s of wall time] and be caught up with before the next one; a
 # simulation that lags more slows down instead of running after its own lag.
 MAX_LAG_S = 1.0
+# Below this share of its charge the battery is worth a warning.
+LOW_BATTERY = 0.2
 
 
 class SimNode(ContractNode):
@@ -101,6 +103,10 @@ class SimNode(ContractNode):
         self.create_timer(FROZEN_CLOCK_S, self._keep_clock, clock=self._wall)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
         self._out.introduce()
+
+    def close(self) -> None:
+        """Let go of the engine."""
+        self._simulator.engine.close()
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -221,7 +227,7 @@ class SimNode(ContractNode):
             response.error_code = Observe.Response.NOT_RESET
             response.error_msg = 'there is no observation yet; call sim/reset first'
             return response
-        self._out.instant(observation)
+        self._out.instant(observation, repeated=True)
         response.step = observation.index
         response.stamp = stamp_of(observation.stamp)
         return response
@@ -254,16 +260,38 @@ class SimNode(ContractNode):
             'maneuver': 'running' if self._simulator.busy else 'none',
             'ended': self._simulator.ended.value if self._simulator.ended else 'no',
         }
+        level, message = self._health()
         status = DiagnosticStatus(
-            level=DiagnosticStatus.OK,
+            level=level,
             name=f'{self.get_fully_qualified_name()}: {self._simulator.engine.name} simulator',
-            message='waiting for a reset' if request is None else 'ok',
+            message=message,
             hardware_id=self._simulator.engine.name,
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         self._out.diagnostics(
             DiagnosticArray(header=header_of(self._simulator.clock, 'base_link'), status=[status])
         )
+
+    def _health(self) -> tuple[bytes, str]:
+        """Return the level of the worst problem, and all of them in words."""
+        simulator = self._simulator
+        observation = simulator.observation
+        if simulator.request is None or observation is None:
+            return DiagnosticStatus.OK, 'waiting for a reset'
+        charge = observation.navigation.battery
+        lag = 0.0 if self._next_tick is None else self._seconds() - self._next_tick
+        silent = [d for d, ping in observation.sonars.items() if not ping.polar.any()]
+        errors = [f'sonar {", ".join(silent)} silent'] if silent else []
+        if simulator.ended is EndReason.BATTERY:
+            errors.append('battery empty')
+        warnings = [f'battery at {charge:.0%}'] if 0.0 < charge < LOW_BATTERY else []
+        if not self._lockstep and simulator.ended is None and lag > MAX_LAG_S / 2:
+            warnings.append(f'slower than {self._options.rtf:g} times real time')
+        if errors:
+            return DiagnosticStatus.ERROR, '; '.join([*errors, *warnings])
+        if warnings:
+            return DiagnosticStatus.WARN, '; '.join(warnings)
+        return DiagnosticStatus.OK, 'ok'
 
     def _seconds(self) -> float:
         return self._wall.now().nanoseconds * 1e-9

@@ -99,10 +99,18 @@ class VehicleTopics:
         transform = transform_of(shift.pose, stamp=0.0, parent='map', child='odom')
         self._topics['truth/tf'].publish(TFMessage(transforms=[transform]))
 
-    def navigation(self, navigation: NavigationState) -> None:
-        """Publish the estimate as odometry and as a frame."""
-        self._trace.add(navigation)
+    def navigation(self, navigation: NavigationState, *, repeated: bool = False) -> None:
+        """Publish the estimate as odometry and as a frame.
+
+        Args:
+            navigation: The estimate.
+            repeated: Whether it was published before: its frame is not, since tf2 warns of data
+                that it has already.
+        """
         self._topics['odometry'].publish(odometry_message(navigation))
+        if repeated:
+            return
+        self._trace.add(navigation)
         self._topics['/tf'].publish(
             TFMessage(
                 transforms=[
