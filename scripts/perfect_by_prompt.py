@@ -4,7 +4,7 @@
 A scripted model sees the truth and answers as prompts ask (`oceangym_agent.testing.perfect_model`). Each
 episode is scored as it was reported, and again with the true places of the same finds: the difference is
 what telling a place costs. Run inside the workspace's environment: ``./scripts/oceangym shell``, then
-``python scripts/perfect_by_prompt.py --tasks search_ship inspect_pipe --starts point1``.
+``python scripts/perfect_by_prompt.py --tasks search_ship inspect_pipe --starts near``.
 """
 
 from __future__ import annotations
@@ -17,18 +17,20 @@ import sys
 
 import numpy as np
 
+from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.testing.perfect_model import NAME, perfect_options, PerfectModelAgent, Way
 from oceangym_bench.episode import run_episode
 from oceangym_bench.hangar import Hangar
+from oceangym_core.decisions import FindReport
 from oceangym_core.episode import Episode, RecordedReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import RunOptions
 from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring.verified import judge_reports, score_verified
-from oceangym_core.world import Anchor
 
+EYES = 'perfect_eyes'
 HEAD = (
-    '| task | water | start | told as | in view | found | places wrong by [m] | verified '
+    '| task | water | start | told as | reports | found | places wrong by [m] | verified '
     '| with true places |\n|---|---|---|---|---|---|---|---|---|'
 )
 
@@ -38,7 +40,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--tasks', nargs='+', default=['search_ship', 'inspect_pipe'])
     parser.add_argument('--water', default='shallow')
-    parser.add_argument('--starts', nargs='+', default=['point1'])
+    parser.add_argument('--starts', nargs='+', default=['near_1', 'medium_1'])
     parser.add_argument('--sonar', default='fan')
     parser.add_argument('--t-max', type=float, default=1800.0, help='simulated seconds')
     parser.add_argument('--folder', type=Path, default=Path('runs/perfect_by_prompt'))
@@ -65,14 +67,15 @@ def main() -> int:
 
 def row(hangar: Hangar, options: RunOptions, way: Way, folder: Path) -> str:
     """Fly one episode and return its row."""
+    eyes = make_agent(EYES, AgentSettings(options=replace(options, agent=EYES)))
     options = perfect_options(options, folder / 'presets')
     setup, simulator = hangar.prepare(options)
     run_id = f'{NAME}_{options.task}_{options.water}_{options.start}_{way.value}'
-    agent = PerfectModelAgent(options, folder / 'traces' / run_id, way=way)
+    agent = PerfectModelAgent(options, folder / 'traces' / run_id, eyes=eyes, way=way)
     outcome = run_episode(setup, simulator, agent=agent, results_dir=folder, run_id=run_id)
     assert outcome.directory is not None
     episode = load_episode(outcome.directory)
-    truly = with_true_places(episode, agent.told)
+    truly = with_reports(episode, agent.told)
     judged, right = judge_reports(episode), judge_reports(truly)
     errors = [
         float(np.linalg.norm(np.subtract(a.place, b.place)))
@@ -88,26 +91,23 @@ def row(hangar: Hangar, options: RunOptions, way: Way, folder: Path) -> str:
     )
 
 
-def with_true_places(episode: Episode, told: Iterable[tuple[int, Anchor]]) -> Episode:
-    """Return the same flight with every find reported at its target's true place."""
-    reports: dict[int, list[RecordedReport]] = {}
-    for index, anchor in told:
-        step = episode.step_of[index]
-        assert step.pose is not None
-        place = step.estimate.apply(step.pose.inverse().apply(anchor.point))
-        report = RecordedReport(
-            label=anchor.label,
-            position=(float(place[0]), float(place[1]), float(place[2])),
+def with_reports(episode: Episode, told: Iterable[FindReport]) -> Episode:
+    """Return the same flight with other reports, as perfect eyes make them."""
+    made = tuple(
+        RecordedReport(
+            label=report.label,
+            position=report.position,
             sigma=None,
-            sensor='',
-            direction='',
-            observation_index=index,
-            stamp=step.t,
+            sensor=report.sensor,
+            direction=report.direction,
+            observation_index=report.observation_index or 0,
+            stamp=report.stamp,
             accepted=True,
         )
-        reports.setdefault(index, []).append(report)
-    steps = tuple(replace(s, reports=tuple(reports.get(s.index, ()))) for s in episode.steps)
-    return replace(episode, steps=steps, last_reports=())
+        for report in told
+    )
+    steps = tuple(replace(step, reports=()) for step in episode.steps)
+    return replace(episode, steps=steps, last_reports=made)
 
 
 if __name__ == '__main__':

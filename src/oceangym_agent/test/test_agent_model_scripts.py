@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 import math
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_agent.agent import GoalView, Privilege, StatusView
+from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.chat import ChatRequest
 from oceangym_agent.memory import CoverageMap, Memory
 from oceangym_agent.models.client import make_model
@@ -29,11 +29,10 @@ from oceangym_agent.testing.perfect_model import perfect_options, PerfectModelAg
 from oceangym_agent.testing.prompt_reading import read
 from oceangym_agent.testing.scripts import script, script_names
 from oceangym_core.contract import Action, DIRECTIONS
-from oceangym_core.frames import FrameShift
+from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.geometry import Pose, quaternion_from_euler
-from oceangym_core.observation import NavigationState, Observation, Sighting, StepTruth
+from oceangym_core.observation import NavigationState, Observation, StepTruth
 from oceangym_core.options import RunOptions
-from oceangym_core.world import Anchor
 
 GOAL = GoalView(
     task_id='search_ship',
@@ -166,9 +165,27 @@ def test_a_question_asked_again_gets_an_answer() -> None:
 # ---------------------------------------------------------------- perfect eyes behind the prompt
 
 
-def sighted(name: str, point: tuple[float, float, float], sensor: str) -> tuple[Anchor, Sighting]:
-    anchor = Anchor(name=name, label='SUNKEN SHIP', point=point, instances=(name,))
-    return anchor, Sighting(anchor=name, sensor=sensor, pixels=500)
+class Eyes:
+    """Reports three wrecks in the first observation, and turns."""
+
+    privileged = True
+
+    def __init__(self, places: Mapping[str, tuple[float, float, float]]) -> None:
+        self.reports = [
+            FindReport(label='SUNKEN SHIP', position=place, sensor='camera', direction=direction)
+            for direction, place in places.items()
+        ]
+
+    def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None: ...
+
+    def decide(
+        self, observation: Observation, status: StatusView, truth: StepTruth | None = None
+    ) -> Turn:
+        reports, self.reports = tuple(self.reports), []
+        decision = Decision(
+            index=observation.index, action=Action.ROTATE_LEFT, magnitude=30.0 * len(reports) + 5.0
+        )
+        return Turn(decision=decision, reports=reports)
 
 
 @pytest.mark.parametrize('style', list(ReplyStyle))
@@ -176,51 +193,35 @@ def sighted(name: str, point: tuple[float, float, float], sensor: str) -> tuple[
 def test_perfect_eyes_lose_by_the_prompt_what_its_way_of_telling_places_leaves_out(
     tmp_path: Path, prompt: str, style: ReplyStyle
 ) -> None:
-    # Heading -135 deg at z = -63: one straight ahead at its height, one 10 m ahead and 10 m lower, one
-    # below; one that shows too little, and one that only a sonar shows, of which this track has none.
-    x, y, z = 144.0, -114.0, -63.0
-    ahead = np.array([math.cos(math.radians(-135.0)), math.sin(math.radians(-135.0)), 0.0])
+    # Heading -135 deg: one straight ahead at the own height, one 10 m astern and 10 m lower, one below.
+    pose = step_view(3).observation.navigation.pose
     places = {
-        'level': np.array([x, y, z]) + 20.0 * ahead,
-        'lower': np.array([x, y, z - 10.0]) + 10.0 * ahead,
-        'below': np.array([x, y, z - 8.0]),
+        'front': pose.apply((20.0, 0.0, 0.0)),
+        'back': pose.apply((-10.0, 0.0, -10.0)),
+        'down': pose.apply((0.0, 0.0, -8.0)),
     }
-    targets, sightings = zip(
-        *(
-            sighted(name, (p[0], p[1], p[2]), f'camera/{"down" if name == "below" else "front"}')
-            for name, p in places.items()
-        )
-    )
-    faint, little = sighted('faint', (x, y, z), 'camera/left')
-    heard, echo = sighted('heard', (x, y, z), 'sonar/left')
-    view = step_view(3)
-    truth = StepTruth(
-        index=3,
-        stamp=90.0,
-        pose=view.observation.navigation.pose,
-        trajectory=np.empty((0, 8)),
-        sightings=(*sightings, replace(little, pixels=63), replace(echo, pixels=0, cells=99)),
-    )
-    world: Any = None
-    privilege = Privilege(world=world, targets=(*targets, faint, heard), shift=FrameShift())
     errors = {}
     for way in Way:
         options = perfect_options(RunOptions(prompt=prompt, reply=style.value), tmp_path)
-        agent = PerfectModelAgent(options, tmp_path / way.value, way=way)
+        eyes = Eyes({d: (float(p[0]), float(p[1]), float(p[2])) for d, p in places.items()})
+        agent = PerfectModelAgent(options, tmp_path / way.value, eyes=eyes, way=way)
         try:
-            agent.begin(GOAL, privilege)
-            turn = agent.decide(view.observation, view.status, truth)
-            # Told once; the command is that of the search pattern.
-            assert agent.decide(view.observation, view.status, truth).reports == ()
+            agent.begin(GOAL)
+            turns = [agent.decide(v.observation, v.status) for v in map(step_view, (3, 4))]
         finally:
             agent.close()
-        assert [(i, a.name) for i, a in agent.told] == [(3, name) for name in places]
-        assert (turn.decision.action, turn.decision.invalid_replies) == (Action.ROTATE_LEFT, 0)
+        decisions = [turn.decision for turn in turns]
+        assert [(d.action, d.magnitude) for d in decisions] == [
+            (Action.ROTATE_LEFT, 95.0),
+            (Action.ROTATE_LEFT, 5.0),
+        ]
+        assert [d.invalid_replies for d in decisions] == [0, 0]
+        assert turns[1].reports == () and len(agent.told) == 3
         errors[way] = [
             math.dist(report.position or (), place)
-            for report, place in zip(turn.reports, places.values(), strict=True)
+            for report, place in zip(turns[0].reports, places.values(), strict=True)
         ]
-    # A slant range is laid out level: 14.1 m ahead instead of 10 m ahead and 10 m down.
+    # A slant range is laid out level: 14.1 m astern instead of 10 m astern and 10 m down.
     lost = math.hypot(math.hypot(10.0, 10.0) - 10.0, 10.0)
     assert errors[Way.RANGE] == pytest.approx([0.0, lost, 0.0], abs=0.1)
     assert errors[Way.POSITION] == pytest.approx([0.0, 0.0, 0.0], abs=0.1)

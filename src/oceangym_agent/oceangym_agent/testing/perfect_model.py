@@ -1,13 +1,13 @@
 """Perfect eyes behind a prompt: a stand-in for a model that recognises every target it is shown.
 
-It measures what the way through prompt, reply and report costs: it flies as the survey agent does, knows
-from the truth what every view shows, and says so over HTTP in the form that the prompt asks for.
+It measures what the way through prompt, reply and report costs: what a privileged agent decides and reports
+is said over HTTP in the form that the prompt asks for, and read from there as any model's reply.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 import math
 from pathlib import Path
@@ -16,22 +16,18 @@ from typing import Any
 import numpy as np
 import yaml
 
-from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_agent.agents.survey import SurveyAgent
+from oceangym_agent.agent import Agent, GoalView, Privilege, StatusView, Turn
 from oceangym_agent.mllm import MllmAgent
 from oceangym_agent.testing.faults import Fault
 from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.prompt_reading import read
+from oceangym_agent.testing.prompt_reading import read, Reading
 from oceangym_agent.testing.scripts import describe, Plan, say
 from oceangym_core.assets import config_path
-from oceangym_core.decisions import Decision
-from oceangym_core.episode import resolved
+from oceangym_core.decisions import FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.options import RunOptions
 from oceangym_core.text_files import read_yaml
-from oceangym_core.tracks import track_sensors
-from oceangym_core.world import Anchor
 
 NAME = 'scripted_perfect'
 
@@ -43,42 +39,31 @@ class Way(str, Enum):
     POSITION = 'position'  # coordinates, worked out from the own position that the prompt shows
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """One target in one view, as eyes see it from the vehicle.
-
-    Attributes:
-        label: Of the target.
-        direction: The camera or sonar that shows it best.
-        range_m: Distance of its middle [m].
-        bearing_deg: Of its middle, positive to port.
-        above_m: Its middle above the vehicle [m].
-    """
-
-    label: str
-    direction: str
-    range_m: float
-    bearing_deg: float
-    above_m: float
-
-
 class PerfectModelAgent:
     """The agent with a model, asking a model that sees the truth; privileged, and recorded as such.
 
-    Args:
-        options: Of the run, from `perfect_options`; base_url is replaced.
-        directory: For the trace.
-        way: How finds are told.
-
     Attributes:
-        told: Observation's index and target of every find, in order.
+        told: Every report of the eyes so far, with its true place: what the model was to tell.
     """
 
     privileged = True
 
-    def __init__(self, options: RunOptions, directory: Path, *, way: Way = Way.RANGE) -> None:
+    def __init__(
+        self, options: RunOptions, directory: Path, *, eyes: Agent, way: Way = Way.RANGE
+    ) -> None:
+        """Start the model.
+
+        Args:
+            options: Of the run, from `perfect_options`; base_url is replaced.
+            directory: For the trace.
+            eyes: Whose moves and reports the model tells, e.g. `perfect_eyes`.
+            way: How places are told.
+
+        Raises:
+            OceanGymError: See `MllmAgent.of`.
+        """
+        self._eyes = eyes
         self._way = way
-        self._sensors = track_sensors(options.as_dict())
         self._server = ScriptedModelServer(script=self._answer, keep_requests=False, model=NAME)
         self._server.start()
         try:
@@ -93,97 +78,52 @@ class PerfectModelAgent:
         self._server.close()
 
     def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
-        """Start an episode.
-
-        Raises:
-            OceanGymError: The truth is not available.
-        """
-        if privilege is None:
-            raise OceanGymError('perfect eyes need the world and the truth of a simulator')
-        self._targets = {anchor.name: anchor for anchor in privilege.targets}
-        self.told: list[tuple[int, Anchor]] = []
-        self._pattern = SurveyAgent()
-        self._pattern.begin(goal)
+        """Start an episode; see the eyes for what they refuse."""
+        self.told: list[FindReport] = []
+        self._eyes.begin(goal, privilege)
         self._inner.begin(goal)
-        self._now: tuple[Decision, tuple[Seen, ...]] | None = None
 
     def decide(
         self, observation: Observation, status: StatusView, truth: StepTruth | None = None
     ) -> Turn:
-        """Show the model what there is to see, then ask it.
-
-        Raises:
-            OceanGymError: The truth of the observation is missing.
-        """
-        if truth is None:
-            raise OceanGymError('perfect eyes got an observation without its truth')
-        decision = self._pattern.decide(observation, status).decision
-        self._now = decision, self._look(truth)
+        """Let the model know what there is to see, then ask it."""
+        self._seen = self._eyes.decide(observation, status, truth)
+        self._pose = observation.navigation.pose
+        self.told += self._seen.reports
         return self._inner.decide(observation, status)
 
-    def _look(self, truth: StepTruth) -> tuple[Seen, ...]:
-        """Return the targets that this observation shows for the first time."""
-        best: dict[str, tuple[int, str]] = {}
-        for sighting in truth.sightings:
-            if resolved(sighting, self._sensors):
-                size = (max(sighting.pixels, sighting.cells), sighting.sensor)
-                best[sighting.anchor] = max(best.get(sighting.anchor, (0, '')), size)
-        told = {anchor.name for _, anchor in self.told}
-        new = [self._targets[name] for name in best if name in self._targets.keys() - told]
-        self.told += [(truth.index, anchor) for anchor in new]
-        return tuple(_seen(a, best[a.name][1].partition('/')[2], truth) for a in new)
-
     def _answer(self, body: Mapping[str, Any], number: int) -> str | Fault:
-        """Answer as a model would that sees what there is."""
+        """Answer as a model would that recognises what it is shown."""
         reading = read(body)
-        assert self._now is not None
-        decision, seen = self._now
         if reading.describe:
             return describe(reading)
-        return say(
-            reading,
-            Plan(
-                action=decision.action,
-                magnitude=decision.magnitude or 0.0,
-                reason='search pattern',
-                finds=tuple(self._find(s, reading.position, reading.yaw) for s in seen),
-            ),
+        decision = self._seen.decision
+        plan = Plan(
+            action=decision.action,
+            magnitude=decision.magnitude or 0.0,
+            reason='perfect eyes',
+            finds=tuple(self._find(report, reading) for report in self._seen.reports),
         )
+        return say(reading, plan)
 
-    def _find(
-        self, seen: Seen, position: tuple[float, float, float] | None, yaw: float
-    ) -> dict[str, Any]:
-        find: dict[str, Any] = {
-            'label': seen.label,
-            'position': None,
-            'range_m': round(seen.range_m, 1),
-            'bearing_deg': round(seen.bearing_deg, 1),
-            'direction': seen.direction,
+    def _find(self, report: FindReport, reading: Reading) -> dict[str, Any]:
+        """Return a find as it is told: rounded, and by what the prompt shows of the own place."""
+        offset = np.asarray(report.position) - np.asarray(self._pose.position)
+        bearing = math.remainder(math.atan2(offset[1], offset[0]) - self._pose.yaw, math.tau)
+        position = None
+        if self._way is Way.POSITION and reading.position is not None:
+            course, flat = reading.yaw + bearing, math.hypot(offset[0], offset[1])
+            x, y, z = reading.position
+            place = (x + flat * math.cos(course), y + flat * math.sin(course), z + offset[2])
+            position = [round(float(v), 1) for v in place]
+        return {
+            'label': report.label,
+            'position': position,
+            'range_m': round(float(np.linalg.norm(offset)), 1),
+            'bearing_deg': round(math.degrees(bearing), 1),
+            'direction': report.direction,
             'text': 'clearly seen',
         }
-        if self._way is Way.POSITION and position is not None:
-            flat = math.sqrt(max(seen.range_m**2 - seen.above_m**2, 0.0))
-            course = yaw + math.radians(seen.bearing_deg)
-            x, y, z = position
-            find['position'] = [
-                round(x + flat * math.cos(course), 1),
-                round(y + flat * math.sin(course), 1),
-                round(z + seen.above_m, 1),
-            ]
-        return find
-
-
-def _seen(anchor: Anchor, direction: str, truth: StepTruth) -> Seen:
-    """Return where a target's middle is, seen from the vehicle."""
-    offset = np.asarray(anchor.point) - np.asarray(truth.pose.position)
-    bearing = math.atan2(offset[1], offset[0]) - truth.pose.yaw
-    return Seen(
-        label=anchor.label,
-        direction=direction,
-        range_m=float(np.linalg.norm(offset)),
-        bearing_deg=math.degrees(math.remainder(bearing, math.tau)),
-        above_m=float(offset[2]),
-    )
 
 
 def perfect_options(options: RunOptions, directory: Path) -> RunOptions:
