@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 import yaml
 
+from oceangym.distributions import check_distributions
 from oceangym.launches import launch_named, LAUNCHES
 from oceangym.prerequisites import check_packages, check_path
 from oceangym.run_command import run_command
@@ -15,6 +17,8 @@ from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.streams import CONTRACT
 from oceangym_gazebo import server
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 def defaults(name, **given):
@@ -111,6 +115,16 @@ def test_what_cannot_run_is_refused_before_anything_is_made(
     with pytest.raises(OceanGymError, match=problem):
         launch_named(name).plan(defaults(name, **given), check_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_what_pip_brings_is_named_before_an_import_fails(tmp_path):
+    check_distributions(REPOSITORY / 'requirements')
+    (tmp_path / 'runtime.in').write_text('# A comment.\nnumpy\nmitsubishi\npydantic>=999\n')
+    with pytest.raises(
+        OceanGymError, match=r'missing: mitsubishi, pydantic>=999 \(installed: '
+    ) as e:
+        check_distributions(tmp_path)
+    assert f'pip install --break-system-packages -r "{tmp_path}/lock-native.txt"' in str(e.value)
 
 
 def test_a_launch_finds_its_programs_in_the_prefixes_of_ros(tmp_path, monkeypatch):

@@ -140,6 +140,11 @@ def test_prefixes_survive_for_gazebo_reads_names_and_not_namespaces():
         ('<sdf version="1.11"><model name="x"/></sdf>', None, 'holds no <world>'),
         (None, '<sdf version="1.11"><world name="x"/></sdf>', 'holds no <model>'),
         ('not xml', None, 'not well-formed'),
+        (
+            '<sdf version="1.11"><world name="x"><include><name>rock</name></include></world></sdf>',
+            None,
+            "include.*instance 'rock' has no <uri>",
+        ),
     ],
 )
 def test_other_files_are_refused(tmp_path, world, vehicle, problem):

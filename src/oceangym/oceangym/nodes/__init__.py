@@ -1,1 +1,6 @@
-"""What speaks ROS in the bring-up: the process specifications in launch's words."""
+"""The bring-up's launch files, which ROS's own launch runs."""
+
+from oceangym.distributions import check_distributions
+
+# Here, because everything else of this folder imports what pip brings.
+check_distributions()
