@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, field_validator, model_validator, Tag
 
+from oceangym_bench.hidden_layouts import read_seeds
 from oceangym_core.arguments import MAX_SEED
 from oceangym_core.assets import config_path
 from oceangym_core.benchmark_version import BENCHMARK_VERSION
@@ -166,6 +167,9 @@ class BenchmarkFile(Schema):
             and the like; ``point1``, ``point2``, or x,y,z,yaw_deg.
         start_seeds: See `starts`.
         world_seeds: Layouts of targets and props; 0 is the released one.
+        world_seeds_file: Private file with the seeds of hidden layouts, which are flown as well; where
+            it is absent they are left out.
+        world_seeds_sha256: Its hash, which is published.
         seed: Of the first repeat; the next ones count on.
         repeats: Runs of everything else equal but the seed.
         durations: Lengths of an episode [s], a curve, never averaged; the task's if empty.
@@ -193,6 +197,8 @@ class BenchmarkFile(Schema):
     starts: Annotated[tuple[Word, ...], Field(min_length=1, max_length=200)]
     start_seeds: Annotated[tuple[StartSeed, ...], Field(max_length=200)] = ()
     world_seeds: Annotated[tuple[Seed, ...], Field(min_length=1, max_length=50)] = (0,)
+    world_seeds_file: Annotated[str, Field(max_length=400)] = ''
+    world_seeds_sha256: Annotated[str, Field(pattern=r'^([0-9a-f]{64})?$')] = ''
     seed: Annotated[int, Field(ge=0, le=2**62)] = 0
     repeats: Annotated[int, Field(ge=1, le=1000)] = 1
     durations: Annotated[
@@ -250,6 +256,11 @@ class BenchmarkFile(Schema):
         for name in self.baselines:
             if name not in PLAIN_AGENTS:
                 raise ValueError(f'baselines holds {name!r}; known: {", ".join(PLAIN_AGENTS)}')
+        if bool(self.world_seeds_file) != bool(self.world_seeds_sha256):
+            raise ValueError(
+                'world_seeds_file and world_seeds_sha256 belong together; '
+                '`oceangym bench layouts --count 3 --out FILE` makes a file and says its hash'
+            )
         for folder in self.config:
             if ':' in folder:
                 raise ValueError(f'config holds {folder!r}; list several directories one by one')
@@ -257,6 +268,27 @@ class BenchmarkFile(Schema):
             if model not in self.systems or model in self.own_agents:
                 raise ValueError(f'base_urls names {model!r}, which is not one of the models')
         return self
+
+    def hidden_seeds(self) -> tuple[int, ...]:
+        """Return the seeds of the private file; none where it is absent.
+
+        Raises:
+            OceanGymError: The file's hash is another than the published one, or it is no seeds file.
+        """
+        if not self.world_seeds_file or not user_path(self.world_seeds_file).exists():
+            return ()
+        return read_seeds(user_path(self.world_seeds_file), self.world_seeds_sha256)
+
+    @property
+    def absent_layouts(self) -> str:
+        """What to say where the private file is absent; empty where nothing is left out."""
+        if not self.world_seeds_file or user_path(self.world_seeds_file).exists():
+            return ''
+        return (
+            f'hidden layouts are left out: {self.world_seeds_file} is not here. To fly hidden layouts '
+            'of your own, make a file with `oceangym bench layouts --count 3 --out FILE` and name it '
+            'and its hash in a copy of the benchmark file'
+        )
 
     @property
     def own_agents(self) -> dict[str, OwnAgent]:

@@ -18,6 +18,7 @@ from oceangym_bench.benchmark_file import (
     PLAIN_AGENTS,
     TASK_GROUPS,
 )
+from oceangym_bench.hidden_layouts import layout_label
 from oceangym_core.errors import OceanGymError
 from oceangym_core.options import prompt_names, resolve_names, RunOptions
 from oceangym_core.paths import user_path
@@ -62,6 +63,11 @@ class Cell:
     own_agent: OwnAgent | None = None
 
     @property
+    def layout(self) -> str:
+        """Whether targets lie where OceanGym released them: ``released`` or ``hidden``."""
+        return 'released' if self.options.world_seed == 0 else 'hidden'
+
+    @property
     def model_word(self) -> str:
         """The model as a part of file names."""
         return _word(self.model)
@@ -101,6 +107,7 @@ class _Key:
     point: _TaskPoint
     start: str
     world_seed: int
+    private: bool
     repeat: int
     duration: float | None
     prompt: str
@@ -112,7 +119,8 @@ class _Key:
         point = self.point
         task = point.alias or f'{_word(point.task)}_{_word(point.water)}'
         parts = [_word(self.model), task, _word(self.start)]
-        parts += [f'w{self.world_seed}', f'r{self.repeat}']
+        layout = layout_label(self.world_seed) if self.private else self.world_seed
+        parts += [f'w{layout}', f'r{self.repeat}']
         if self.duration is not None:
             parts.append(f't{self.duration:g}'.replace('.', '_'))
         if self.prompt not in ('', DEFAULT_PROMPT):
@@ -167,7 +175,8 @@ def _check_size(benchmark: BenchmarkFile, points: Sequence[_TaskPoint]) -> None:
     plain = [_is_plain(benchmark, model) for model in _systems(benchmark)]
     prompted = len(benchmark.prompts) * len(benchmark.transfer.modes)
     systems = sum(1 if is_plain else prompted for is_plain in plain)
-    one = len(points) * len(benchmark.start_names) * len(benchmark.world_seeds)
+    layouts = len({*benchmark.world_seeds, *benchmark.hidden_seeds()})
+    one = len(points) * len(benchmark.start_names) * layouts
     count = systems * one * benchmark.repeats * max(1, len(benchmark.durations))
     if count > MAX_CELLS:
         raise OceanGymError(
@@ -200,8 +209,9 @@ def _folders(benchmark: BenchmarkFile) -> tuple[Path, ...]:
 def _keys(
     benchmark: BenchmarkFile, model: str, prompt: str, mode: str, points: Sequence[_TaskPoint]
 ) -> Iterator[_Key]:
+    open_seeds = benchmark.world_seeds
     for world_seed, point, start, repeat, duration in itertools.product(
-        benchmark.world_seeds,
+        dict.fromkeys((*open_seeds, *benchmark.hidden_seeds())),
         points,
         benchmark.start_names,
         range(benchmark.repeats),
@@ -212,6 +222,7 @@ def _keys(
             point=point,
             start=start,
             world_seed=world_seed,
+            private=world_seed not in open_seeds,
             repeat=repeat,
             duration=duration,
             prompt=prompt,

@@ -8,7 +8,7 @@ import sys
 from oceangym_bench.benchmark_file import benchmark_names
 from oceangym_bench.cli_kit import EXIT_CANCELLED, EXIT_ERROR, say
 from oceangym_bench.cli_results import export_verb, report_verb, verify_verb
-from oceangym_bench.cli_run import plan_verb, run_verb, status_verb
+from oceangym_bench.cli_run import layouts_verb, plan_verb, run_verb, status_verb
 from oceangym_core.errors import OceanGymError, unknown_name
 
 VERBS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
@@ -17,6 +17,10 @@ VERBS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     'status': (status_verb, 'how far it has come'),
     'report': (report_verb, 'tables and an HTML page of the results'),
     'verify': (verify_verb, 'score submitted runs again and fly their commands again'),
+    'layouts': (
+        layouts_verb,
+        'draw hidden layouts: a private file of seeds, and its hash to publish',
+    ),
     'export': (export_verb, "write results in OceanGym's layout"),
 }
 

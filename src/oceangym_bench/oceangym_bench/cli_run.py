@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import json
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -37,10 +38,12 @@ from oceangym_bench.executors import (
     LocalExecutor,
     SerialExecutor,
 )
+from oceangym_bench.hidden_layouts import MAX_LAYOUTS, write_seeds
 from oceangym_bench.progress import ProgressWatcher
 from oceangym_bench.runner import MAX_FAILURES, Redo, run_benchmark, RunSummary
 from oceangym_bench.table import Number, Table
 from oceangym_core.errors import OceanGymError
+from oceangym_core.paths import user_path
 
 # Failed runs that are named at the end of a run.
 MOST_NAMED = 10
@@ -192,6 +195,21 @@ def _status_content(directory: BenchmarkDirectory, rows: Sequence[CellStatus]) -
     }
 
 
+def layouts_verb(words: Sequence[str]) -> int:
+    """Draw the seeds of hidden layouts into a private file and print what a benchmark file says of it."""
+    parser = verb_parser('layouts', 'Draw hidden layouts: a private file of seeds, and its hash.')
+    parser.add_argument('--count', type=positive, default=3, help='of layouts (default: 3)')
+    parser.add_argument('--out', type=Path, required=True, help='the private file; must not exist')
+    given = parser.parse_args(words)
+    if given.count > MAX_LAYOUTS:
+        raise OceanGymError(f'--count {given.count} is more than {MAX_LAYOUTS} layouts')
+    path = user_path(given.out)
+    sha256 = write_seeds(path, given.count)
+    say(f'{path} must stay private; a benchmark file names it by these two lines:')
+    print(f'world_seeds_file: {json.dumps(str(path))}\nworld_seeds_sha256: {sha256}')
+    return 0
+
+
 def plan_verb(words: Sequence[str]) -> int:
     """Print what a benchmark will ask of its models."""
     # Building a request takes the simulator, which takes a second to import.
@@ -216,6 +234,8 @@ def plan_verb(words: Sequence[str]) -> int:
     given = parser.parse_args(words)
     benchmark = load_benchmark(benchmark_path(given.file))
     cells = cells_of(benchmark)
+    if benchmark.absent_layouts:
+        say(benchmark.absent_layouts)
     wanted = with_sources(cells, select(cells, given.filter))
     directory = BenchmarkDirectory.of(benchmark, given.results_dir)
     finished = {cell.id for cell in wanted if directory.status(cell).finished}

@@ -176,6 +176,8 @@ def run_benchmark(
     benchmark = load_benchmark(source)
     directory = BenchmarkDirectory.of(benchmark, results_dir)
     cells = cells_of(benchmark)
+    if benchmark.absent_layouts:
+        watcher.say(benchmark.absent_layouts)
     chosen = select(cells, filters)
     wanted = with_sources(cells, chosen)
     if len(wanted) > len(chosen):

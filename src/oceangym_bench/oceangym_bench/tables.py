@@ -17,6 +17,7 @@ from oceangym_bench.comparable import (
     water_order,
 )
 from oceangym_bench.comparisons import Ranking, ranking
+from oceangym_bench.hidden_layouts import layout_label
 from oceangym_bench.results import EpisodeRow, State, System
 from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
 from oceangym_bench.table import Cell, Difference, Number, Rate, Score, Table
@@ -174,7 +175,7 @@ def _grouped_table(
 def layout_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: int = 0) -> Table:
     """Return the averages over the tasks in each layout of the world, as `score_table`.
 
-    A model that knows the shipped map by heart does better in it than in the held-out layouts.
+    A model that knows the shipped map by heart does better in it than in the hidden layouts.
 
     Raises:
         OceanGymError: The rows may not stand in one table.
@@ -204,7 +205,7 @@ def layout_table(rows: Iterable[EpisodeRow], *, scorer: str = HEADLINE, seed: in
 
 
 def _layout_name(world_seed: int | None) -> str:
-    return 'unknown' if world_seed is None else f'{world_seed}' + ' (shipped)' * (world_seed == 0)
+    return 'unknown' if world_seed is None else layout_label(world_seed)
 
 
 def _averaged_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 import contextlib
+import hashlib
 import itertools
 import json
 from pathlib import Path
@@ -23,6 +24,7 @@ from oceangym_bench.benchmark_file import (
 )
 from oceangym_bench.cells import Cell, cells_of, select, with_sources
 from oceangym_bench.cli import main
+from oceangym_bench.hidden_layouts import read_seeds
 from oceangym_bench.results import read_rows
 from oceangym_bench.runner import try_models
 from oceangym_core.assets import config_path
@@ -287,6 +289,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {'transfer': {'modes': ['none', 'within_task'], 'sources': 3}},
         'needs 3 other starts, and the file has 2',
     ),
+    'hash alone': ({'world_seeds_sha256': 'a' * 64}, 'belong together'),
     'negative': ({'repeats': 0}, 'greater than or equal to 1'),
     'duration twice': ({'durations': [60, 60]}, '.yaml: durations holds 60.0 twice'),
     'colon': ({'config': ['a:b']}, 'list several directories one by one'),
@@ -334,14 +337,60 @@ def test_the_shipped_files_are_what_they_say() -> None:
     assert len({c.alias for c in default}) == 12
     starts = {c.start for c in default}
     assert starts == {f'{s}_{n}' for s in ('near', 'medium', 'far') for n in range(1, 5)}
-    seeds = {c.options.world_seed for c in default}
-    assert 0 in seeds and len(seeds) == 4
+    # Who reads the file learns no hidden layout.
+    assert {c.options.world_seed for c in default} == {0}
+    assert load_benchmark(benchmark_path('default')).absent_layouts
     assert {c.options.t_max for c in sizes['scaling']} == {1800, 3600, 5400, 7200, 10800}
     assert {c.transfer for c in sizes['transfer']} == {'none', 'within_task', 'cross_task'}
     # Each file hides the map behind a shift of its own, which all its runs share.
     frames = {name: {c.options.frame_seed for c in cells} for name, cells in sizes.items()}
     assert all(len(seeds) == 1 for seeds in frames.values())
     assert len(set.union(*frames.values())) == len(frames)
+
+
+def test_hidden_layouts_come_from_a_private_file_whose_hash_is_published(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    private = tmp_path / 'hidden.txt'
+    assert main(['layouts', '--count', '3', '--out', str(private)]) == 0
+    published = yaml.safe_load(capsys.readouterr().out)
+    assert published['world_seeds_sha256'] == hashlib.sha256(private.read_bytes()).hexdigest()
+    assert private.stat().st_mode & 0o077 == 0
+    seeds = {int(line) for line in private.read_text().splitlines() if line[0] != '#'}
+    # Too many to be tried one by one.
+    assert len(seeds) == 3 and min(seeds) >= 2**60
+    cells = laid_out(tmp_path, **published)
+    hidden = [c for c in cells if c.layout == 'hidden']
+    assert {c.options.world_seed for c in hidden} == seeds
+    assert len(hidden) == 3 * (len(cells) - len(hidden)) == 0.75 * len(cells)
+    assert len({c.id for c in cells}) == len(cells)
+    assert not any(str(seed) in c.id for c in hidden for seed in seeds)
+    # A drawn file is not overwritten, and another one than the published is refused.
+    assert main(['layouts', '--out', str(private)]) == 1
+    assert 'exists and is kept' in capsys.readouterr().err
+    private.write_text('7\n')
+    with pytest.raises(OceanGymError, match='it holds other layouts'):
+        laid_out(tmp_path, **published)
+    # Without the file the released layout is flown, and what is left out is said.
+    private.unlink()
+    assert {c.layout for c in laid_out(tmp_path, **published)} == {'released'}
+    source = write(tmp_path, **published)
+    assert main(['plan', str(source), '--json', '--results-dir', str(tmp_path)]) == 0
+    assert 'hidden layouts are left out' in capsys.readouterr().err
+
+
+def test_a_seeds_file_holds_different_seeds_only(tmp_path: Path) -> None:
+    path = tmp_path / 'seeds.txt'
+    for text, message in {
+        '': 'it holds 0',
+        '5\n5\n': 'different seeds',
+        '0\n': "'0' is no seed",
+        '-3\n': "'-3' is no seed",
+        f'{2**63}\n': 'is no seed',
+    }.items():
+        path.write_text(text)
+        with pytest.raises(OceanGymError, match=message):
+            read_seeds(path, hashlib.sha256(text.encode()).hexdigest())
 
 
 def test_an_unknown_name_of_a_file_is_told_the_nearest() -> None:

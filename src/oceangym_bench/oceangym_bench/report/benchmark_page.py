@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from oceangym_bench.comparable import cell_of, labels_of, task_order, water_order
+from oceangym_bench.hidden_layouts import layout_label
 from oceangym_bench.report.page import render_page
 from oceangym_bench.report.pictures import data_url
 from oceangym_bench.report.plots import condition_plot, interval_plot, scaling_plot
@@ -81,7 +82,10 @@ def _facts(rows: Sequence[EpisodeRow]) -> list[tuple[str, str]]:
         ('Profiles', _different(row.profile for row in rows)),
         ('Backends', _different(row.backend for row in rows)),
         ('Frames', _different(row.frame for row in rows)),
-        ('Layouts', _different(row.world_seed for row in rows)),
+        (
+            'Layouts',
+            _different(layout_label(row.world_seed) for row in rows if row.world_seed is not None),
+        ),
         ('Durations', _different(hours(row.t_max) for row in rows if row.t_max)),
         ('Prompts', _different(row.setting('prompt') for row in rows)),
     ]

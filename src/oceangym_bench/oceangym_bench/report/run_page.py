@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from oceangym_bench.hidden_layouts import layout_label
 from oceangym_bench.report.page import cut_text, render_page
 from oceangym_bench.report.pictures import Album, read_bag_views
 from oceangym_bench.report.run_map import run_map
@@ -140,7 +141,7 @@ def _head(record: RunRecord) -> dict[str, Any]:
         ('Benchmark', benchmark.get('version')),
         ('Profile', info.profile.get('id')),
         ('Frame', options.get('frame')),
-        ('Seed', f'{options.get("seed", "–")}, world {info.world_seed}'),
+        ('Seed', f'{options.get("seed", "–")}, layout {layout_label(info.world_seed)}'),
         ('Flown', info.started[:16].replace('T', ' ')),
     ]
     if start.get('visible'):
