@@ -2,8 +2,8 @@
 """Render every kind of target as the vehicle meets it, in several waters: RGB and sonar.
 
 A sheet per water: each target from 5 m and 10 m off its surface and from where its longest side
-spans 40 pixels (from 25 m where that is farther), and those over 5 m from 30 m. One more sheet
-shows all six directions.
+spans 40 pixels (from 25 m where that is farther), and those over 5 m from 30 m. Cameras and sonars are
+the vehicle's own, and the vehicle is level. One more sheet shows all six directions.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.contract import DIRECTIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, SonarSpec
+from oceangym_core.observation import CameraSpec
 from oceangym_core.waters import load_water
 from oceangym_core.world import Anchor, load_visual_mesh, load_world, World, world_path
 from oceangym_sim.cameras import CameraRig
@@ -46,15 +46,8 @@ NEAR_ENOUGH, RISES = 10.0, (0.0, 6.0, 12.0)
 HULL = 20.0  # m
 # Beyond this the water hides everything: longer targets are seen from here with fewer pixels.
 SIGHT = 25.0
-CAMERA = CameraSpec(direction='front', mount=Pose.of((0, 0, 0), optical_orientation('front')))
-SONAR = SonarSpec(
-    direction='front',
-    mount=Pose.of((0, 0, 0), sonar_orientation('front')),
-    range_min=1.0,
-    range_max=40.0,
-    elevation_aperture=math.radians(20.0),
-    preset='oceangym_decision',
-)
+VEHICLE = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
+CAMERA = next(spec for spec in VEHICLE.cameras if spec.direction == 'front')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +123,6 @@ class Photographer:
             lamps=(),
             seed=0,
         )
-        self._vehicle = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
         self._lamps = tuple(
             Lamp(
                 position=lamp.position,
@@ -138,14 +130,10 @@ class Photographer:
                 lumen=lamp.lumens,
                 half_angle=lamp.beam_width / 2,
             )
-            for lamp in self._vehicle.lamps
+            for lamp in VEHICLE.lamps
         )
-        sonars = tuple(
-            replace(SONAR, direction=d, mount=Pose.of((0, 0, 0), sonar_orientation(d)))
-            for d in DIRECTIONS
-        )
-        self._sonar = SonarRig(scene=scene, specs=sonars, seed=0)
-        self._fans = {spec.direction: FanProjector(spec) for spec in sonars}
+        self._sonar = SonarRig(scene=scene, specs=VEHICLE.sonars, seed=0)
+        self._fans = {spec.direction: FanProjector(spec) for spec in VEHICLE.sonars}
         self._taken = 0
         self._poses: dict[tuple[str, float], Pose] = {}
 
@@ -162,7 +150,7 @@ class Photographer:
 
     def around(self, pose: Pose, water: str) -> dict[str, NDArray[np.uint8]]:
         """Return RGB of all six cameras in a water, by direction."""
-        return self._frames(pose, water, self._vehicle.cameras)
+        return self._frames(pose, water, VEHICLE.cameras)
 
     def fan(self, pose: Pose, direction: str = 'front') -> NDArray[np.uint8]:
         """Return the fan image of a sonar."""
@@ -205,7 +193,7 @@ class Photographer:
         return best
 
     def _stand_off(self, subject: Subject, distance: float, bearing: float, rise: float) -> Pose:
-        """Return the pose aimed at the target's middle with its nearest point at `distance` [m]."""
+        """Return the level pose towards the target with its nearest point at `distance` [m]."""
         out = np.array([math.cos(bearing), math.sin(bearing), 0.0])
         centre = subject.centre
         cloud = subject.points[:: max(1, len(subject.points) // 4000)]
@@ -218,11 +206,7 @@ class Photographer:
             else:
                 high = reach
         place = self._lift(subject, centre + high * out, rise)
-        to_centre = centre - place
-        # Tall things are looked at level, where the vehicle is, low ones from above.
-        drop = min(0.0, float(to_centre[2]))
-        pitch = math.atan2(-drop, float(np.hypot(*to_centre[:2])))
-        return Pose.from_euler(place, 0.0, pitch, bearing + math.pi)
+        return Pose.from_euler(place, 0.0, 0.0, bearing + math.pi)
 
     def _lift(
         self, subject: Subject, place: NDArray[np.float64], rise: float

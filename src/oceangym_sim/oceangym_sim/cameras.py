@@ -18,7 +18,7 @@ from oceangym_core.rng import generator
 from oceangym_sim.camera_rays import optical_rays, pixel_rays, SAMPLES
 from oceangym_sim.lamps import Lamp, lamp_irradiance
 from oceangym_sim.optics_light import LightField
-from oceangym_sim.optics_sensor import develop, Sensor
+from oceangym_sim.optics_sensor import contrast, develop, Sensor
 from oceangym_sim.optics_snow import MarineSnow
 from oceangym_sim.placement import Placement, rotate
 from oceangym_sim.scene import Hits, pixel_angle, RayScene
@@ -33,6 +33,8 @@ LONGEST_SHUTTER = 1.0 / 15.0
 # Motion blur: parts of an exposure, and the range at which a thing's shift sets their number [m].
 _FEWEST_PARTS, _MOST_PARTS = 5, 25
 _BLUR_NEAR = 2.0
+# A difference of fewer grey levels nobody sees on a display, however low the noise.
+LEAST_GREY = 3.0
 # Pixels a side that the exposure looks at.
 _METERED = 128
 
@@ -47,6 +49,9 @@ class CameraFrame:
             like the image, of full scale 0..1; without veil, and zero where the noise drowns it.
         distance: (H, W) float32 range [m], inf without a hit.
         instance: (H, W) uint32 index into the scene's instance names.
+        contrast: (H, W) float32: by how many standard deviations of the image a target's pixel
+            differs from what would show there without the target; zero where that is less than
+            `LEAST_GREY` grey levels, and off the targets. None unless asked for.
         normal: (H, W, 3) float32 unit normals in the optical frame, zero without a hit; None
             unless asked for.
     """
@@ -55,6 +60,7 @@ class CameraFrame:
     direct: NDArray[np.float32]
     distance: NDArray[np.float32]
     instance: NDArray[np.uint32]
+    contrast: NDArray[np.float32] | None = None
     normal: NDArray[np.float32] | None = None
 
 
@@ -116,6 +122,16 @@ class Motion:
         return pose @ Pose.from_euler(tuple(shift), *(float(angle) for angle in turn))
 
 
+@dataclass(frozen=True, kw_only=True)
+class _View:
+    """The pixels `lanes` of a target: radiance as shown, (3, N), and as without it, one lane each."""
+
+    lanes: NDArray[np.uint32]
+    shown: NDArray[np.float32]
+    hidden: Any
+    camera: Any
+
+
 class CameraRig:
     """All cameras of a vehicle, rendered together.
 
@@ -130,6 +146,7 @@ class CameraRig:
             texture's mip level.
         sensor: What turns light into pixels.
         normals: Whether frames carry normals.
+        targets: Groups of instances whose contrast against the scene without them is wanted.
     """
 
     def __init__(
@@ -144,8 +161,10 @@ class CameraRig:
         samples: int = 4,
         sensor: Sensor | None = None,
         normals: bool = False,
+        targets: tuple[NDArray[np.uint32], ...] = (),
     ) -> None:
         self._scene = scene
+        self._targets = targets
         self.specs = specs
         self.sensor = sensor or Sensor()
         self._optics = optics
@@ -188,6 +207,7 @@ class CameraRig:
         self._scene.activate()
         picture, direct, hits = self._trace(pose, lamp_level)
         distance, instance = hits.distance.numpy(), hits.instance.numpy()
+        views = self._without(pose, lamp_level, picture, distance, instance)
         if motion is not None:
             shares = motion.shares(max(spec.focal_length for spec in self.specs))
             for share in shares:
@@ -212,6 +232,7 @@ class CameraRig:
         dr.eval(image, signal)
         pixels = image.numpy().view(np.uint8).reshape(-1, 4)[:, :3]
         signals = signal.numpy()
+        apart = self._contrast(views, settings) if self._targets else None
         normals = self._optical_normals(hits, pose) if self._normals else None
         frames = {}
         for spec, part in zip(self.specs, self._parts()):
@@ -225,6 +246,7 @@ class CameraRig:
                 direct=signals[part].reshape(size),
                 distance=distance[part].reshape(size),
                 instance=instance[part].reshape(size),
+                contrast=None if apart is None else apart[part].reshape(size),
                 normal=normal,
             )
         return frames
@@ -257,15 +279,75 @@ class CameraRig:
         dr.eval(*wanted, *([hits.normal] if self._normals else []))
         return radiance.numpy(), direct.numpy(), hits
 
+    def _without(
+        self,
+        pose: Pose,
+        lamp_level: float,
+        picture: NDArray[np.float32],
+        distance: NDArray[np.float32],
+        instance: NDArray[np.uint32],
+    ) -> list[_View]:
+        """Return what the pixels of each target show, and would show if it were not there.
+
+        The light on the background is that of the scene with the target: its shadow stays.
+        """
+        views = []
+        for target in self._targets:
+            lanes = np.flatnonzero(np.isin(instance, target)).astype(np.uint32)
+            if not len(lanes):
+                continue
+            rig, index = Placement.of(pose), mi.UInt32(lanes)
+            rays = dr.gather(mi.Vector3f, self._rays[0], index)
+            camera = dr.gather(mi.UInt32, self._camera, index)
+            dr.eval(rays, camera)
+            hidden, _, _ = self._radiance(
+                rig, rays, camera, lamp_level, past=(target, distance[lanes])
+            )
+            dr.eval(hidden)
+            shown = np.ascontiguousarray(picture[:, lanes])
+            views.append(_View(lanes=lanes, shown=shown, hidden=hidden, camera=camera))
+        return views
+
+    def _contrast(self, views: list[_View], settings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return each pixel's contrast (see `CameraFrame`), (pixels,)."""
+        found = np.zeros(int(self._starts[-1]), np.float32)
+        for view in views:
+            ratio, grey = contrast(
+                self.sensor,
+                shown=mi.Color3f(view.shown),
+                hidden=view.hidden,
+                fall_off=mi.Float(self._fall_off[view.lanes]),
+                settings=settings,
+                camera=view.camera,
+            )
+            dr.eval(ratio, grey)
+            found[view.lanes] = np.where(grey.numpy() >= LEAST_GREY, ratio.numpy(), 0.0)
+        return found
+
     def _radiance(
-        self, rig: Placement, rays: Any, camera: Any, lamp_level: float
+        self,
+        rig: Placement,
+        rays: Any,
+        camera: Any,
+        lamp_level: float,
+        past: tuple[NDArray[np.uint32], NDArray[np.float32]] | None = None,
     ) -> tuple[Any, Any, Hits]:
-        """Return total and direct radiance [lux/sr per channel] and the hits, one lane a ray."""
+        """Return total and direct radiance [lux/sr per channel] and the hits, one lane a ray.
+
+        With `past`, instances and the ranges to them [m], as if these instances were not there.
+        """
         offset = dr.gather(mi.Vector4f, self._offsets, camera)
         body_origin = mi.Vector3f(offset.x, offset.y, offset.z)
         origin = rig.position + rotate(rig.rotation, body_origin)
         direction = rotate(rig.rotation, rays)
-        hits = self._scene.trace(origin, direction, reach=self._far, pixel_angle=self._angle)
+        start = None
+        if past is not None:
+            start = self._scene.past(
+                origin, direction, mi.Float(past[1]), past[0], reach=self._far
+            )
+        hits = self._scene.trace(
+            origin, direction, reach=self._far, pixel_angle=self._angle, start=start
+        )
         total, direct = self._light.radiance(
             rig=rig,
             origin=body_origin,

@@ -19,6 +19,8 @@ Array = NDArray[np.float32]
 
 # Percentiles of a view: its darkest pixels, and what may not burn out.
 _DARKEST, _BRIGHT = 8.0, 96.0
+# Variance of rounding to whole grey levels.
+_ROUNDING = 1.0 / 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +155,7 @@ def develop(
         camera: Index of the camera, one lane a pixel.
         key: Two words that fix every noise bit.
     """
-    table = mi.Float(settings.ravel())
-    packed = dr.gather(mi.Vector4f, table, camera * 2)
-    scale, gain = mi.Color3f(packed.x, packed.y, packed.z), packed.w
-    packed = dr.gather(mi.Vector4f, table, camera * 2 + 1)
-    black = mi.Color3f(packed.x, packed.y, packed.z)
+    scale, gain, black = _settings_of(settings, camera)
     radiance, direct = (fall_off * _mixed(sensor, light) for light in (radiance, direct))
     # What the sensor holds before white balance, of full scale.
     held = gain * (sensor.electrons / sensor.full_well)
@@ -176,6 +174,58 @@ def develop(
     signal = direct * scale
     # What does not stand out of the noise is not there.
     return image, dr.minimum(dr.max(dr.select(signal >= sigma, signal, 0.0)), 1.0)
+
+
+def contrast(
+    sensor: Sensor,
+    *,
+    shown: Any,
+    hidden: Any,
+    fall_off: Any,
+    settings: Array,
+    camera: Any,
+) -> tuple[Any, Any]:
+    """Return how two radiances differ in the image, in standard deviations and in grey levels.
+
+    The first is the root of the sum over the channels of (difference / deviation)^2, the second the
+    largest difference of a channel, 0..255. The deviation is the delivered image's: photon and read
+    noise through white balance, contrast and display curve, and the rounding to 8 bits.
+
+    Args:
+        sensor: The camera's sensor.
+        shown: Radiance [lux/sr], one lane a pixel.
+        hidden: Another one for the same pixels.
+        fall_off: Of `Sensor.fall_off`, one lane a pixel.
+        settings: Of `Sensor.expose`.
+        camera: Index of the camera, one lane a pixel.
+    """
+    scale, gain, black = _settings_of(settings, camera)
+    held = gain * (sensor.electrons / sensor.full_well)
+    linear, sigma = [], []
+    for light in (shown, hidden):
+        mixed = fall_off * _mixed(sensor, light)
+        linear.append((mixed - black) * scale)
+        sigma.append(scale / held * sensor.noise(mixed * held, gain))
+    grey = [255.0 * encode(value) for value in linear]
+    # Of the brighter of the two, by the display curve's slope over one deviation to either side.
+    noise = mi.Color3f(0.0)
+    for value, spread in zip(linear, sigma):
+        noise = dr.maximum(noise, 127.5 * (encode(value + spread) - encode(value - spread)))
+    difference = dr.abs(grey[0] - grey[1])
+    ratio = difference * dr.rsqrt(noise * noise + _ROUNDING)
+    return dr.norm(mi.Vector3f(ratio)), dr.max(difference)
+
+
+def _settings_of(settings: Array, camera: Any) -> tuple[Any, Any, Any]:
+    """Return scale, gain and black of each pixel's camera."""
+    table = mi.Float(settings.ravel())
+    first = dr.gather(mi.Vector4f, table, camera * 2)
+    second = dr.gather(mi.Vector4f, table, camera * 2 + 1)
+    return (
+        mi.Color3f(first.x, first.y, first.z),
+        first.w,
+        mi.Color3f(second.x, second.y, second.z),
+    )
 
 
 def _mixed(sensor: Sensor, light: Any) -> Any:

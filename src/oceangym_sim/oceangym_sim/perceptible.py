@@ -14,10 +14,10 @@ from oceangym_sim.cameras import CameraFrame
 from oceangym_sim.sonar import PingFormer
 from oceangym_sim.sonar_rig import SonarFrame
 
-# A pixel counts if the target's own light is at least this of the sensor's full scale after
-# exposure (linear, before the display curve) and stands out of the noise.
-DIRECT_SIGNAL = 4.0 / 255.0
-# A sonar cell counts if the target's echo is at least 6 dB over everything else in it.
+# A pixel counts if it differs by more than this many standard deviations of the image from what
+# would show there without the target.
+CONTRAST_SIGMA = 2.0
+# A sonar cell counts if the target's whole echo is at least 6 dB over the scene without it.
 ECHO_RATIO = 10.0**0.6
 
 
@@ -60,7 +60,8 @@ def camera_pixels(target: Target, frame: CameraFrame, spec: CameraSpec, pose: Po
         spec: The camera, of the frame's size.
         pose: base_link in map.
     """
-    seen = np.isin(frame.instance, target.instances) & (frame.direct >= DIRECT_SIGNAL)
+    assert frame.contrast is not None
+    seen = np.isin(frame.instance, target.instances) & (frame.contrast > CONTRAST_SIGMA)
     if target.anchor.radius is None or not seen.any():
         return int(seen.sum())
     row, column = np.nonzero(seen)
@@ -76,12 +77,44 @@ def camera_pixels(target: Target, frame: CameraFrame, spec: CameraSpec, pose: Po
     return int(target.near((pose @ spec.mount).apply(rays)).sum())
 
 
-def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer) -> int:
-    """Return the number of polar cells in which a target stands out by 6 dB."""
+def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer, group: int) -> int:
+    """Return the number of polar cells in which a target stands out by 6 dB.
+
+    Its echo comes by main and side lobes as in the image, and over paths of two bounces of which one
+    is off the target. It is held against the mean of the scene without the target and of the noise.
+
+    Args:
+        target: What to listen for.
+        frame: The sonar's frame.
+        former: Of the sonar.
+        group: Which of the frame's `behind` leaves out the target's instances.
+    """
     mine = np.isin(frame.instance, target.instances) & (frame.power > 0.0)
-    if not mine.any():
+    behind = frame.behind[group]
+    if behind is None or not mine.any():
         return 0
-    mine &= target.near(frame.position)
-    echo = former.resolved(frame.near, frame.far, np.where(mine, frame.power, 0.0))
-    rest = np.maximum(frame.mean - echo, 0.0) + former.noise_floor[:, None]
+    whole = _echo(target, frame, former, mine)
+    rest = frame.mean - whole + former.noise_free(*behind)
+    rest = np.maximum(rest, 0.0) + former.noise_floor[:, None]
+    echo = whole
+    if target.anchor.radius is not None:
+        echo = _echo(target, frame, former, mine & target.near(frame.position), near=True)
     return int(((echo >= ECHO_RATIO * rest) & (echo > 0.0)).sum())
+
+
+def _echo(
+    target: Target,
+    frame: SonarFrame,
+    former: PingFormer,
+    mine: NDArray[np.bool_],
+    *,
+    near: bool = False,
+) -> NDArray[np.float32]:
+    """Return the mean image of some rays and of the target's second bounces."""
+    bounces = frame.bounces
+    if bounces is not None:
+        touched = np.isin(bounces.instance, target.instances)
+        if near:
+            touched &= target.near(bounces.position)
+        bounces = bounces.only(touched[0] | touched[1])
+    return former.noise_free(frame.near, frame.far, np.where(mine, frame.power, 0.0), bounces)

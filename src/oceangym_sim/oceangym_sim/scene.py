@@ -18,6 +18,8 @@ from oceangym_sim.backend import select_variant
 # Acoustic strength of the sea surface seen from below: a pressure-release mirror, roughened.
 SURFACE_STRENGTH = 10.0 ** (-18.0 / 10.0)
 _EPSILON = 2e-3
+# Surfaces of one target behind each other along a ray: a ship's ribs and planks are some twenty.
+_MOST_LAYERS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,15 @@ class RayScene:
         if mi.variant() != self.variant:
             mi.set_variant(self.variant)
 
-    def trace(self, origin: Any, direction: Any, *, reach: Any, pixel_angle: float = 0.0) -> Hits:
+    def trace(
+        self,
+        origin: Any,
+        direction: Any,
+        *,
+        reach: Any,
+        pixel_angle: float = 0.0,
+        start: Any = None,
+    ) -> Hits:
         """Return what rays meet first.
 
         Args:
@@ -81,15 +91,17 @@ class RayScene:
             direction: mi.Vector3f, unit.
             reach: Longest range [m].
             pixel_angle: Angle a ray stands for [rad]; picks the texture's mip level.
+            start: Range from which on things count [m], see `past`; None: all.
         """
-        ray = mi.Ray3f(origin, direction)
-        ray.maxt = mi.Float(reach)
+        ray = mi.Ray3f(origin if start is None else origin + direction * start, direction)
+        ray.maxt = mi.Float(reach if start is None else reach - start)
         found = self._scene.ray_intersect_preliminary(ray, coherent=True)
         hit = found.is_valid()
+        away = found.t if start is None else found.t + start
         to_surface = dr.select(direction.z > 1e-6, -origin.z / direction.z, dr.inf)
-        surface = (origin.z < 0.0) & (to_surface < dr.minimum(found.t, reach))
+        surface = (origin.z < 0.0) & (to_surface < dr.minimum(away, reach))
         solid = hit & ~surface
-        distance = dr.select(surface, to_surface, dr.select(hit, found.t, dr.inf))
+        distance = dr.select(surface, to_surface, dr.select(hit, away, dr.inf))
         first = dr.gather(mi.Vector4f, self._records, found.prim_index * 3, solid)
         second = dr.gather(mi.Vector4f, self._records, found.prim_index * 3 + 1, solid)
         third = dr.gather(mi.Vector4f, self._records, found.prim_index * 3 + 2, solid)
@@ -136,6 +148,53 @@ class RayScene:
             strength=dr.select(surface, SURFACE_STRENGTH, dr.select(solid, tint.w, 0.0)),
             surface=surface,
         )
+
+    def past(
+        self,
+        origin: Any,
+        direction: Any,
+        distance: Any,
+        instances: NDArray[np.uint32],
+        *,
+        reach: Any,
+    ) -> Any:
+        """Return the range [m] just past those instances' surfaces that follow each other.
+
+        What a ray meets from there on is what it would meet if the instances were not there.
+
+        Args:
+            origin: In map [m], one lane a ray.
+            direction: Unit vectors.
+            distance: To the first of their surfaces [m].
+            instances: What to look past.
+            reach: Longest range [m].
+        """
+        table = np.zeros(len(self.instance_names), np.uint32)
+        table[instances] = 1
+        skipped = mi.UInt32(table)
+
+        def again(start: Any, left: Any, active: Any) -> Any:
+            return active & (left > 0)
+
+        def step(start: Any, left: Any, active: Any) -> tuple[Any, Any, Any]:
+            ray = mi.Ray3f(mi.Point3f(origin + direction * start), direction)
+            ray.maxt = mi.Float(reach - start)
+            found = self._scene.ray_intersect_preliminary(ray, coherent=False, active=active)
+            hit = active & found.is_valid()
+            record = dr.gather(mi.Vector4f, self._records, found.prim_index * 3 + 1, hit)
+            owner = dr.reinterpret_array(mi.UInt32, record.w) & 0xFFFF
+            hit &= dr.gather(mi.UInt32, skipped, owner, hit) > 0
+            return dr.select(hit, start + found.t + _EPSILON, start), left - 1, hit
+
+        start = mi.Float(distance + _EPSILON)
+        left = dr.full(mi.UInt32, _MOST_LAYERS, dr.width(start))
+        start, _, _ = dr.while_loop(
+            state=(start, left, dr.full(mi.Bool, True, dr.width(start))),
+            cond=again,
+            body=step,
+            labels=('start', 'left', 'active'),
+        )
+        return start
 
     def distances(
         self, origins: NDArray[np.float64], directions: NDArray[np.float64], *, reach: float

@@ -98,6 +98,9 @@ class SensorSuite:
             return
         scene = self.scene
         self._targets = tuple(Target.of(anchor, scene.instance_names) for anchor in anchors)
+        groups = {target.instances.tobytes(): target.instances for target in self._targets}
+        # Stretches of one pipe are one thing to look past.
+        self._groups = tuple(list(groups).index(t.instances.tobytes()) for t in self._targets)
         truth = mode == 'truth'
         if cameras:
             self._pixel_factors = {spec.direction: _pixel_factor(spec, truth) for spec in cameras}
@@ -110,11 +113,18 @@ class SensorSuite:
                 seed=seed,
                 samples=1 if truth else 4,
                 normals=labels and not truth,
+                targets=tuple(groups.values()),
             )
             if labels and not truth:
                 self.labeller = Labeller(world, cameras)
         if sonars:
-            self._sonars = SonarRig(scene=scene, specs=sonars, seed=seed, water=sound)
+            self._sonars = SonarRig(
+                scene=scene,
+                specs=sonars,
+                seed=seed,
+                water=sound,
+                targets=tuple(groups.values()),
+            )
             self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
         self._wanted = np.concatenate(
             [np.empty(0, np.uint32), *(t.instances for t in self._targets)]
@@ -215,8 +225,10 @@ class SensorSuite:
         found = []
         for former in self._sonars.formers:
             name = former.spec.direction
-            for target in self._targets:
-                cells = sonar_cells(target, frames[name], former) if name in frames else 0
+            for target, group in zip(self._targets, self._groups):
+                if name not in frames:
+                    continue
+                cells = sonar_cells(target, frames[name], former, group)
                 if cells:
                     found.append(
                         Sighting(anchor=target.anchor.name, sensor=f'sonar/{name}', cells=cells)

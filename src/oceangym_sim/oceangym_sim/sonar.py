@@ -81,11 +81,29 @@ def footprint(distance: Grid, cosine: Grid, lean: Grid) -> tuple[Grid, Grid]:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounces:
-    """Echoes of a second bounce, flat arrays: beam, half the path's length [m], power."""
+    """Echoes of a second bounce, flat arrays: beam, half the path's length [m], power.
+
+    Attributes:
+        beam, distance, power: (N,).
+        instance: Of the first and the second hit, (2, N).
+        position: Of both in map [m], (2, N, 3).
+    """
 
     beam: NDArray[np.int32]
     distance: Grid
     power: Grid
+    instance: NDArray[np.uint32]
+    position: Grid
+
+    def only(self, chosen: NDArray[np.bool_]) -> Bounces:
+        """Return some of them, (N,)."""
+        return Bounces(
+            beam=self.beam[chosen],
+            distance=self.distance[chosen],
+            power=self.power[chosen],
+            instance=self.instance[:, chosen],
+            position=self.position[:, chosen],
+        )
 
 
 class PingFormer:
@@ -124,8 +142,8 @@ class PingFormer:
         self._shares = self.cells.shares.astype(np.float32)[:, None]
         pattern = BeamPattern(width=self.preset.beam_width, side_lobe_db=self.preset.side_lobe_db)
         self._kernel = beam_kernel(spec, pattern)
-        self._main_lobe = beam_kernel(spec, pattern, main_lobe=True)
-        amplitude = np.sqrt(self._main_lobe / self._main_lobe.sum())
+        main_lobe = beam_kernel(spec, pattern, main_lobe=True)
+        amplitude = np.sqrt(main_lobe / main_lobe.sum())
         self._amplitude: Grid = amplitude.astype(np.float32)
         centres = spec.range_min + (np.arange(spec.range_bins) + 0.5) * spec.range_resolution
         self._gain = time_varied_gain(centres.astype(np.float32), absorption_db(spec.frequency))
@@ -209,15 +227,6 @@ class PingFormer:
                 np.float32(self.spec.range_resolution),
             )
         return self._receive(image, self._kernel)
-
-    def resolved(self, near: Grid, far: Grid, power: Grid) -> Grid:
-        """Return the part of `noise_free` that shows things where they are.
-
-        Only rays within the nominal aperture and the main lobes of the beams count: what side lobes
-        bring in shows at a wrong azimuth, or in a sector that the sonar does not claim to see.
-        """
-        core = self.cells.core
-        return self._receive(self._collect(near[core], far[core], power[core]), self._main_lobe)
 
     def noise(self, self_noise: float = 0.0) -> Grid:
         """Return the mean noise with a share of the vehicle's own at full throttle, (range_bins,)."""

@@ -24,6 +24,8 @@ from oceangym_sim.sonar_sound import Grid, NOMINAL_WATER, SeaWater
 _LOG = logging.getLogger(__name__)
 # Every second elevation ray carries a second bounce: the echoes are weak and blurred.
 _BOUNCE_STRIDE = 2
+# Beams from one traced background to the next, behind a target.
+_BACKGROUND_STRIDE = 4
 # Amplitude that a mirror-like first bounce keeps: a rough solid, the sea surface.
 _SOLID_REFLECTION = 0.25
 _SURFACE_REFLECTION = 0.7
@@ -41,6 +43,9 @@ class SonarFrame:
         power: (rays, beams) echo of each before gain.
         instance: (rays, beams) uint32 index into the scene's instance names.
         position: (rays, beams, 3) float32 hits in map [m].
+        bounces: Echoes of the second bounce in `mean`.
+        behind: Per group of targets near, far and power of the rays that meet it, as they would be
+            without it; the power of all other rays is zero. None where no ray meets it.
     """
 
     polar: Grid | None
@@ -51,6 +56,8 @@ class SonarFrame:
     power: Grid
     instance: NDArray[np.uint32]
     position: Grid
+    bounces: Bounces | None = None
+    behind: tuple[tuple[Grid, Grid, Grid] | None, ...] = ()
 
 
 class SonarRig:
@@ -64,6 +71,7 @@ class SonarRig:
         specs: The sonars; sizes may differ.
         seed: Of speckle and noise.
         water: What absorbs the sound.
+        targets: Groups of instances without which the scene is traced as well.
     """
 
     def __init__(
@@ -73,8 +81,10 @@ class SonarRig:
         specs: tuple[SonarSpec, ...],
         seed: int,
         water: SeaWater = NOMINAL_WATER,
+        targets: tuple[NDArray[np.uint32], ...] = (),
     ) -> None:
         self._scene = scene
+        self._targets = targets
         self.specs = specs
         self.formers = tuple(PingFormer(spec, water) for spec in specs)
         self._seed = seed
@@ -102,6 +112,12 @@ class SonarRig:
                 for former, shape, start, stop in zip(
                     self.formers, self._shapes, self._starts[:-1], self._starts[1:]
                 )
+            ]
+        )
+        self._strided = np.concatenate(
+            [
+                np.arange(rays * beams) % beams % _BACKGROUND_STRIDE == 0
+                for rays, beams in self._shapes
             ]
         )
         self._bouncing = bouncing.astype(np.uint32)
@@ -133,9 +149,7 @@ class SonarRig:
         placement = Placement.of(pose)
         origin, direction, reach = self._launch(placement)
         hits = self._scene.trace(origin, direction, reach=reach)
-        cosine = -dr.dot(hits.normal, direction)
-        lean = dr.abs(dr.dot(hits.normal, rotate(placement.rotation, self._up)))
-        lean += dr.abs(dr.dot(hits.normal, rotate(placement.rotation, self._port)))
+        cosine, lean = self._slopes(placement, hits, direction, self._up, self._port)
         outputs = [hits.distance, cosine, lean, hits.strength, hits.instance]
         dr.eval(*outputs, hits.position, hits.normal)
         distance, cosines, leans, strength, instance = (np.asarray(o) for o in outputs)
@@ -147,6 +161,11 @@ class SonarRig:
         echoes: dict[int, Bounces] = {}
         if bounce and any(wanted) and len(self._bouncing):
             echoes = self._second_bounce(placement, hits)
+
+        backgrounds = [
+            self._without(placement, group, distance, cosines, leans, strength, instance)
+            for group in self._targets
+        ]
 
         def form(i: int) -> SonarFrame:
             former, shape = self.formers[i], self._shapes[i]
@@ -173,6 +192,8 @@ class SonarRig:
                 power=power,
                 instance=instance[part].reshape(shape),
                 position=position[part].reshape(*shape, 3),
+                bounces=echoes.get(i),
+                behind=tuple(self._behind(i, grids) for grids in backgrounds),
             )
 
         chosen = [i for i in range(len(self.specs)) if wanted[i]]
@@ -182,6 +203,70 @@ class SonarRig:
             if frame.polar is not None:
                 self._watch(self.specs[i].direction, frame.polar)
         return frames
+
+    @staticmethod
+    def _slopes(
+        placement: Placement, hits: Any, direction: Any, up: Any, port: Any
+    ) -> tuple[Any, Any]:
+        """Return the cosine of incidence and the lean (see `footprint`) of each hit."""
+        lean = dr.abs(dr.dot(hits.normal, rotate(placement.rotation, up)))
+        lean += dr.abs(dr.dot(hits.normal, rotate(placement.rotation, port)))
+        return -dr.dot(hits.normal, direction), lean
+
+    def _without(
+        self,
+        placement: Placement,
+        group: NDArray[np.uint32],
+        distance: Grid,
+        cosine: Grid,
+        lean: Grid,
+        strength: Grid,
+        instance: NDArray[np.uint32],
+    ) -> tuple[NDArray[np.bool_], Grid, Grid, Grid, Grid]:
+        """Return which rays meet a target, and every ray's hit as it would be without the target."""
+        mine = np.isin(instance, group)
+        grids = [np.array(grid) for grid in (distance, cosine, lean, strength)]
+        # The first ray of each run and every fourth beam: a beam is wider than three.
+        chosen = mine & (self._strided | ~np.concatenate([[False], mine[:-1]]))
+        lanes = np.flatnonzero(chosen).astype(np.uint32)
+        if len(lanes):
+            index = mi.UInt32(lanes)
+            offset = dr.gather(
+                mi.Vector4f, self._offsets, dr.gather(mi.UInt32, self._owner, index)
+            )
+            origin = placement.position + rotate(
+                placement.rotation, mi.Vector3f(offset.x, offset.y, offset.z)
+            )
+            origin, reach = mi.Point3f(origin), offset.w
+            direction = rotate(placement.rotation, _take(self._rays, index))
+            start = self._scene.past(
+                origin, direction, mi.Float(distance[lanes]), group, reach=reach
+            )
+            hits = self._scene.trace(origin, direction, reach=reach, start=start)
+            slopes = self._slopes(
+                placement, hits, direction, _take(self._up, index), _take(self._port, index)
+            )
+            found = [hits.distance, *slopes, hits.strength]
+            dr.eval(*found)
+            nearest = (np.cumsum(chosen) - 1)[mine]
+            for grid, values in zip(grids, found):
+                grid[mine] = np.asarray(values)[nearest]
+        return mine, grids[0], grids[1], grids[2], grids[3]
+
+    def _behind(
+        self, i: int, grids: tuple[NDArray[np.bool_], Grid, Grid, Grid, Grid]
+    ) -> tuple[Grid, Grid, Grid] | None:
+        """Return near, far and power behind a target for one sonar, None if it meets none of it."""
+        part, former = slice(self._starts[i], self._starts[i + 1]), self.formers[i]
+        mine = grids[0][part].reshape(self._shapes[i])
+        if not mine.any():
+            return None
+        distance, cosine, lean, strength = (
+            grid[part].reshape(self._shapes[i]) for grid in grids[1:]
+        )
+        power = former.echo_power(distance, cosine, strength)
+        near, far = footprint(distance, cosine, lean)
+        return near, far, np.where(mine, power, np.float32(0.0))
 
     def _in_body(self, grids: list[NDArray[np.float64]]) -> Any:
         """Return vectors of each sonar's frame (rays, beams, 3) in base_link, one lane a ray."""
@@ -238,10 +323,25 @@ class SonarRig:
         # What a ray carries does not spread on the way out, whatever the mirror's shape: only the
         # scattered wave does on its way back.
         power /= dr.maximum(last_range * last_range, 1e-2)
-        dr.eval(arrival, half_path, power)
-        return self._sort_bounces(np.asarray(arrival).T, np.asarray(half_path), np.asarray(power))
+        first = dr.gather(mi.UInt32, hits.instance, lanes)
+        places = [mi.Point3f(_take(hits.position, lanes)), found.position]
+        dr.eval(arrival, half_path, power, first, found.instance, *places)
+        return self._sort_bounces(
+            np.asarray(arrival).T,
+            np.asarray(half_path),
+            np.asarray(power),
+            np.stack([np.asarray(first), np.asarray(found.instance)]),
+            np.stack([np.asarray(place).T for place in places]),
+        )
 
-    def _sort_bounces(self, arrival: Grid, half_path: Grid, power: Grid) -> dict[int, Bounces]:
+    def _sort_bounces(
+        self,
+        arrival: Grid,
+        half_path: Grid,
+        power: Grid,
+        instance: NDArray[np.uint32],
+        position: Grid,
+    ) -> dict[int, Bounces]:
         """Assign second-bounce echoes to the beams of their own sonar."""
         echoes = {}
         for i, (spec, former) in enumerate(zip(self.specs, self.formers)):
@@ -269,6 +369,8 @@ class SonarRig:
                 beam=np.concatenate([back[inside], left[inside]]).astype(np.int32),
                 distance=np.concatenate([distance[inside]] * 2),
                 power=np.concatenate([echo[inside]] * 2),
+                instance=np.concatenate([instance[:, mine][:, inside]] * 2, axis=1),
+                position=np.concatenate([position[:, mine][:, inside]] * 2, axis=1),
             )
         return echoes
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 import json
 import os
 from pathlib import Path
@@ -9,14 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.ndimage import uniform_filter
 
 from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec, Sighting, SonarSpec
+from oceangym_core.waters import load_water
 from oceangym_core.world import load_world
+from oceangym_sim.cameras import CameraRig, LEAST_GREY
 from oceangym_sim.lamps import default_lamps
+from oceangym_sim.perceptible import CONTRAST_SIGMA, ECHO_RATIO
+from oceangym_sim.scene import RayScene
 from oceangym_sim.sensors import SensorSuite
+from oceangym_sim.sonar_rig import SonarRig
 from oceangym_sim.water import WaterOptics
 
 ANCHORS = (
@@ -172,3 +180,101 @@ def test_bits_depend_on_the_seed_and_not_on_the_threads(world_path: Path) -> Non
     assert hashes(3, 7) == one
     other = hashes(2, 8)[0]
     assert all(other[stream] != digest for stream, digest in one[0].items())
+
+
+def _agreement(build_world: Callable[..., Path], box: Any, water: str) -> list[tuple[bool, bool]]:
+    """Return what truth and pictures say of a block at seeded poses: (truth, picture) each."""
+    bottom = box('bottom', '0 0 -61 0 0 0', '300 300 2', colour='0.5 0.45 0.35', strength_db=-22.0)
+    rock = box('rock', '-9 3 -59 0 0 0', '2 3 3', colour='0.3 0.3 0.3', strength_db=-14.0)
+    block = box('drum', '0 0 -59.2 0 0 0.4', '3 2 1.6', colour='0.25 0.3 0.2', strength_db=-17.0)
+    anchor = (
+        '<oceangym:anchor name="drum_1" label="OIL DRUM" instances="drum"><point>0 0 -59.2</point>'
+        '</oceangym:anchor>'
+    )
+    optics = replace(WaterOptics.of(load_water(water)), snow=0.0)
+    size = 128
+    camera = replace(CAMERAS[0], width=size, height=size)
+    truth = suite(
+        build_world([bottom, rock, block], anchor), optics=optics, cameras=CAMERAS[:1], sonars=()
+    )
+    pictures = [
+        CameraRig(
+            scene=RayScene(load_world(build_world(things)), device='cpu'), specs=(camera,),
+            optics=optics, lamps=default_lamps(), seed=1, samples=1,
+        )
+        for things in ([bottom, rock, block], [bottom, rock])
+    ]  # fmt: skip
+    rng = np.random.default_rng(5)
+    answers = []
+    for _ in range(24):
+        away, bearing, height = rng.uniform(4, 45), rng.uniform(-np.pi, np.pi), rng.uniform(1, 7)
+        place = (-away * np.cos(bearing), -away * np.sin(bearing), -60 + height)
+        pitch = np.arctan2(height - 0.8, away)
+        pose = Pose.from_euler(place, 0.0, pitch, bearing + rng.uniform(-0.5, 0.5))
+        reading = truth.observe(pose=pose, index=0, lamp_level=optics.lamps)
+        said = any(s.pixels >= PERCEPTIBLE_PIXELS for s in reading.sightings)
+        shots = [
+            np.stack(
+                [
+                    rig.render(pose=pose, index=i, lamp_level=optics.lamps)['front'].image
+                    for i in range(12)
+                ]
+            ).astype(float)
+            for rig in pictures
+        ]
+        step = shots[0].mean(axis=0) - shots[1].mean(axis=0)
+        spread = np.maximum(shots[0].std(axis=0, ddof=1), shots[1].std(axis=0, ddof=1))
+        # A spread of twelve pictures is itself uncertain: that of the neighbourhood is steadier.
+        spread = np.sqrt(uniform_filter(spread**2, (5, 5, 0)) + 1 / 12)
+        apart = np.sqrt(((step / spread) ** 2).sum(axis=-1))
+        seen = (apart > CONTRAST_SIGMA) & (np.abs(step).max(axis=-1) >= LEAST_GREY)
+        shown = int(seen.sum()) * 16 >= PERCEPTIBLE_PIXELS
+        answers.append((said, shown))
+    return answers
+
+
+@pytest.mark.parametrize('water', ['shallow', 'deep'])
+def test_camera_truth_agrees_with_pictures_with_and_without_the_target(
+    build_world: Callable[..., Path], box: Any, water: str
+) -> None:
+    answers = _agreement(build_world, box, water)
+    assert {shown for _, shown in answers} == {True, False}
+    assert sum(said == shown for said, shown in answers) >= len(answers) - 2
+
+
+def test_sonar_truth_agrees_with_fans_with_and_without_the_target(
+    build_world: Callable[..., Path], box: Any
+) -> None:
+    bottom = box('bottom', '0 0 -61 0 0 0', '300 300 2', strength_db=-27.0)
+    deck = box('deck', '0 0 -59.5 0 0 0.4', '8 8 1', strength_db=-14.0)
+    anchor = (
+        '<oceangym:anchor name="deck_1" label="PLATFORM" instances="deck"><point>0 0 -59</point>'
+        '</oceangym:anchor>'
+    )
+    truth = suite(build_world([bottom, deck], anchor), cameras=(), sonars=SONARS[:1])
+    rigs = [
+        SonarRig(
+            scene=RayScene(load_world(build_world(t)), device='cpu'), specs=SONARS[:1], seed=1
+        )
+        for t in ([bottom, deck], [bottom])
+    ]
+    floor = rigs[0].formers[0].noise_floor[:, None]
+    rng = np.random.default_rng(5)
+    answers, beside = [], 0
+    for _ in range(24):
+        away, bearing, height = rng.uniform(6, 36), rng.uniform(-np.pi, np.pi), rng.uniform(2, 14)
+        place = (-away * np.cos(bearing), -away * np.sin(bearing), -60 + height)
+        pose = Pose.from_euler(place, 0.0, 0.0, bearing + rng.uniform(-0.8, 0.8))
+        reading = truth.observe(pose=pose, index=0, lamp_level=0.0)
+        said = any(s.cells >= PERCEPTIBLE_CELLS for s in reading.sightings)
+        with_it, without = (
+            rig.observe(pose=pose, index=0, noise=False)['front'].mean + floor for rig in rigs
+        )
+        # 6 dB of echo over what there was: five times as much in all.
+        cells = int((with_it >= (1.0 + ECHO_RATIO) * without).sum())
+        answers.append((said, cells >= PERCEPTIBLE_CELLS))
+        # Below the nominal aperture the side lobes show it all the same.
+        beside += said and np.degrees(np.arctan2(height - 1.0, away + 4.0)) > 10.0
+    assert {shown for _, shown in answers} == {True, False}
+    assert sum(said == shown for said, shown in answers) >= len(answers) - 1
+    assert beside >= 3

@@ -114,9 +114,7 @@ def test_asymmetric_scene_is_not_mirrored(build_world: Callable[..., Path], sphe
 
 
 @pytest.mark.parametrize('elevation_deg', [-14.0, 14.0, 32.0])
-def test_outside_the_aperture_is_heard_by_the_pattern_and_not_resolved(
-    rig: SonarRig, elevation_deg: float
-) -> None:
+def test_outside_the_aperture_is_heard_by_the_pattern(rig: SonarRig, elevation_deg: float) -> None:
     spec, former = rig.specs[0], rig.formers[0]
 
     def frame(elevation: float) -> Any:
@@ -129,8 +127,6 @@ def test_outside_the_aperture_is_heard_by_the_pattern_and_not_resolved(
     level = 10 * np.log10(outside.mean.sum() / inside.mean.sum())
     assert level == pytest.approx(expected, abs=2.0)
     assert level < -12.0
-    assert former.resolved(outside.near, outside.far, outside.power).max() == 0.0
-    assert former.resolved(inside.near, inside.far, inside.power).max() > 0.0
 
 
 def test_strength_and_incidence_shade_the_echo(build_world: Callable[..., Path], box: Any) -> None:
