@@ -233,6 +233,19 @@ def tile(image: NDArray[np.uint8], caption: str) -> Image.Image:
     return canvas
 
 
+def crop(image: NDArray[np.uint8], subject: Subject, pose: Pose) -> NDArray[np.uint8]:
+    """Return CROP pixels a side about a target's middle, less where the image is smaller."""
+    size = image.shape[0]
+    side = min(CROP, size)
+    x, y, ahead = (pose @ CAMERA.mount).inverse().apply(subject.centre)
+    focal_length = CAMERA.focal_length * size / CAMERA.width
+    left, top = (
+        int(np.clip(size / 2 + focal_length * offset / ahead - side / 2, 0, size - side))
+        for offset in (x, y)
+    )
+    return image[top : top + side, left : left + side]
+
+
 def row(photographer: Photographer, subject: Subject, water: str) -> Image.Image:
     """Return one target's strip of views in a water."""
     label = f'{subject.anchor.label.lower()}, {subject.length:.1f} m'
@@ -246,8 +259,7 @@ def row(photographer: Photographer, subject: Subject, water: str) -> Image.Image
     size = 2 * round(CAMERA.width * place / distance / 2)
     pose = photographer.pose(subject, place)
     small = photographer.image(pose, water, size=size)
-    edge = max(0, (size - CROP) // 2)
-    small = small[edge : size - edge, edge : size - edge]
+    small = crop(small, subject, pose)
     tiles.append(tile(small, f'{SPAN_PIXELS} px long, from {place:.0f} m, enlarged'))
     tiles.append(tile(photographer.image(pose, water), f'{place:.0f} m off'))
     if subject.length > NEAR:
