@@ -26,6 +26,7 @@ class GoalView:
         target_count: How many targets there are.
         mission_order: Where to search, in words; empty if nothing is said about it.
         search_area: Corners (x, y) of the search area [m]; empty without one.
+        sight_m: How far cameras show a large thing in this water [m]; 0 where it is not known.
     """
 
     task_id: str
@@ -41,9 +42,10 @@ class GoalView:
     target_count: int
     mission_order: str = ''
     search_area: tuple[tuple[float, float], ...] = ()
+    sight_m: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ('z_min', 'z_max', 't_max', 't_interval'):
+        for name in ('z_min', 'z_max', 't_max', 't_interval', 'sight_m'):
             object.__setattr__(self, name, single(getattr(self, name)))
         for name in ('bounds', 'search_area'):
             corners = tuple((single(x), single(y)) for x, y in getattr(self, name))

@@ -32,6 +32,8 @@ from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.options import RunOptions
 
 HeardT = TypeVar('HeardT')
+# How a special object begins that takes an earlier one back.
+RETRACTION = 'not '
 
 
 def _whole_text(reply: ChatReply) -> str:
@@ -84,7 +86,10 @@ class MllmAgent:
         self._prompts = PromptBuilder(prompt=parts.prompt, goal=goal, settings=parts.settings)
         self._prompts.begin()
         self._memory = Memory(window=self._options.memory, experience=parts.experience)
-        self._coverage = CoverageMap(goal.bounds) if parts.settings.needs_coverage else None
+        # The advised lanes decide what counts as seen: the area of the order, else the whole one.
+        self._coverage = CoverageMap(
+            goal.bounds if parts.settings.needs_coverage else goal.search_area or goal.bounds
+        )
         self._last: tuple[Decision, Pose] | None = None
         self._decisions = 0
         self._began = self._clock()
@@ -197,8 +202,7 @@ class MllmAgent:
     def _look(self, observation: Observation, status: StatusView) -> StepView:
         """Return what this decision is asked on."""
         pose = observation.navigation.pose
-        if self._coverage is not None:
-            self._coverage.visit(pose.position)
+        self._coverage.visit(pose.position)
         outcome = None
         if self._last is not None:
             decision, before = self._last
@@ -219,7 +223,10 @@ class MllmAgent:
         parsed = trace.parsed
         if parsed is None:
             return Turn(decision=self._decision(trace, description=NOT_UNDERSTOOD))
-        reports = tuple(report_of(find, observation) for find in parsed.finds)
+        sizes, fov = self._prompts.sent_sizes, self._parts.settings.camera_fov_deg
+        reports = tuple(
+            report_of(find, observation, sizes=sizes, fov_deg=fov) for find in parsed.finds
+        )
         decision = replace(
             self._decision(trace, description=description_of(parsed)),
             action=parsed.action,
@@ -248,7 +255,11 @@ class MllmAgent:
     def _remember(self, observation: Observation, turn: Turn, parsed: ParsedReply | None) -> None:
         pose, decision = observation.navigation.pose, turn.decision
         finds = [] if parsed is None else list(zip(parsed.finds, turn.reports))
-        objects = () if parsed is None else parsed.special_objects
+        told = () if parsed is None else parsed.special_objects
+        for thing in told:
+            if thing.lower().startswith(RETRACTION):
+                self._memory.retract(thing[len(RETRACTION) :])
+        objects = [thing for thing in told if not thing.lower().startswith(RETRACTION)]
         entries = [
             *((Kind.FIND, f'{f.label}: {f.text}' if f.text else f.label, r) for f, r in finds),
             *((Kind.SPECIAL, thing, None) for thing in objects),

@@ -16,6 +16,7 @@ import pytest
 from oceangym_agent.agent import GoalView, StatusView, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
+from oceangym_agent.find_reports import place_of
 from oceangym_agent.mllm import MllmAgent
 from oceangym_agent.mllm_parts import (
     model_parts,
@@ -25,11 +26,12 @@ from oceangym_agent.mllm_parts import (
 )
 from oceangym_agent.models.recorded import NOTE
 from oceangym_agent.prompts import load_prompt
+from oceangym_agent.replies.reply import Find
 from oceangym_agent.testing.faults import Fault, FaultKind
 from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceStep
 from oceangym_core.benchmark_version import prompt_folder, prompt_sha256
-from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.contract import Action, DIRECTIONS, optical_orientation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.memory_files import MemoryEntry, write_memory
@@ -257,11 +259,9 @@ def test_a_reply_that_no_message_can_carry_is_made_harmless(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize('prompt', ['oceangym', 'concise'])
-def test_a_vehicle_that_does_not_measure_its_battery_is_asked_the_same(
-    tmp_path: Path, prompt: str
-) -> None:
+def test_the_battery_is_told_of_where_it_is_low_and_measured(tmp_path: Path, prompt: str) -> None:
     with dive(tmp_path, [reply()], prompt=prompt) as flight:
-        for charge, told in ((0.5, True), (math.nan, False)):
+        for charge, told in ((0.2, True), (0.5, False), (math.nan, False)):
             seen = observation(0)
             seen = replace(seen, navigation=replace(seen.navigation, battery=charge))
             flight.agent.decide(seen, StatusView(elapsed=0.0, remaining=60.0))
@@ -270,6 +270,43 @@ def test_a_vehicle_that_does_not_measure_its_battery_is_asked_the_same(
 
 
 # ------------------------------------------------------------------ finds and memory
+
+
+@pytest.mark.parametrize('direction', DIRECTIONS)
+def test_a_find_by_pixel_and_range_lies_where_the_camera_sees_it(direction: str) -> None:
+    pose = Pose.from_euler((3.0, -2.0, -40.0), 0.1, -0.2, 2.0)
+    camera = pose @ Pose.of((0.0, 0.0, 0.0), optical_orientation(direction))
+    # A pinhole of 90 deg in 300 x 200 px: x right, y down, z ahead.
+    ray = np.array([(70.0 - 150.0) / 150.0, (150.0 - 100.0) / 150.0, 1.0])
+    wanted = camera.apply(ray / np.linalg.norm(ray) * 12.0)
+    find = Find(label='X', range_m=12.0, direction=direction, pixel=(70.0, 150.0))
+    assert place_of(find, pose, size=(300, 200)) == pytest.approx(wanted, abs=2e-3)
+    # Beyond the image it is none: the middle of the view stands for it.
+    stray = replace(find, pixel=(900.0, 150.0))
+    assert place_of(stray, pose, size=(300, 200)) == place_of(replace(find, pixel=None), pose)
+
+
+def test_a_box_in_a_reply_places_the_find_and_a_retraction_is_forgotten(tmp_path: Path) -> None:
+    find = {'label': 'SUNKEN SHIP', 'range_m': 10.0, 'direction': 'front', 'pixel': [0, 6, 32, 10]}
+    answers = [
+        reply(finds=[find], special_objects=['rusty chain', 'oil drum below']),
+        reply(special_objects=['not rusty chain']),
+        reply(),
+    ]
+    with dive(tmp_path, answers) as flight:
+        seen = observation(0)
+        height, width = seen.cameras['front'].shape[:2]
+        turn = flight.agent.decide(seen, StatusView(elapsed=0.0, remaining=600.0))
+        (report,) = turn.reports
+        # 90 deg over the width: the focal length is half of it.
+        ray = np.array([1.0, 0.0, (height / 2 - 8.0) / (width / 2)])
+        assert width == 32
+        wanted = seen.navigation.pose.apply(ray / np.linalg.norm(ray) * 10.0)
+        assert report.position == pytest.approx(wanted, abs=2e-3)
+        for index in (1, 2):
+            flight.agent.decide(observation(index), StatusView(elapsed=30.0, remaining=570.0))
+        important = flight.prompt(-1).split('Steps of this dive')[0]
+        assert 'oil drum below' in important and 'rusty chain' not in important
 
 
 def test_finds_become_reports_where_the_model_says(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import itertools
 import math
 from pathlib import Path
 import re
@@ -201,7 +202,7 @@ def test_the_state_lines(name: str) -> None:
     assert 'Heading: -135.0 deg' in lines
     text = '\n'.join(lines)
     assert re.search(r'^Altitude: 9\.3 m', text, re.MULTILINE)
-    for expected in ('40.0 m', '0.50 m/s', '73 %', '1410 s', '47 decisions', '20.7 m were made'):
+    for expected in ('40.0 m', '0.50 m/s', '1410 s', '47 decisions', '20.7 m were made'):
         assert expected in text
     # Bounds are those of the goal, in odom.
     (bounds,) = (line for line in lines if line.startswith('Bounds:'))
@@ -232,7 +233,9 @@ def test_images_stand_behind_their_labels(name: str) -> None:
     assert 'eference image' in label_before(request, 'reference')
     for direction in DIRECTIONS:
         label = label_before(request, f'camera_{direction}')
-        assert label.startswith(f'{direction.capitalize()} camera, 80 deg field of view')
+        assert label.startswith(
+            f'{direction.capitalize()} camera, 64 x 64 px, 80 deg field of view'
+        )
     assert 'stern' in label_before(request, 'camera_up')
     assert 'bow' in label_before(request, 'camera_down')
 
@@ -353,6 +356,76 @@ def test_memory_is_within_its_budget() -> None:
         assert 0.8 * budget < taken <= budget
 
 
+@pytest.mark.parametrize('name', PROMPTS)
+def test_requests_that_follow_each_other_begin_alike(name: str) -> None:
+    """Endpoints need not read again what has not changed: reference image and old memory."""
+    made = builder(name)
+    before, after = (made.single(step_view(index)) for index in (30, 31))
+    assert before.messages[0] == after.messages[0]
+    first, second = (request.messages[1].parts for request in (before, after))
+    names = [part.name if isinstance(part, ImagePart) else 'text' for part in second]
+    assert names[1] == 'reference' and first[:2] == second[:2]
+    told = [
+        next(p.text for p in parts[2:] if isinstance(p, TextPart)) for parts in (first, second)
+    ]
+    shared = ''.join(
+        a + '\n'
+        for a, b in itertools.takewhile(
+            lambda pair: pair[0] == pair[1], zip(*(text.splitlines() for text in told))
+        )
+    )
+    # 31 steps of which the last four are told in full: 26 short lines stay as they were.
+    assert len(re.findall(r'^- #', shared, re.MULTILINE)) >= 26
+    words = text_of(after, Role.USER)
+    assert words.index('Step: 31') > words.index('Down camera') > words.index('- #30')
+
+
+@pytest.mark.parametrize('name', PROMPTS)
+@pytest.mark.parametrize(('sight', 'sonar'), [(40.0, 'none'), (10.0, 'none'), (10.0, 'fan')])
+def test_the_numbers_of_a_prompt_can_be_kept_in_its_water(
+    name: str, sight: float, sonar: str
+) -> None:
+    made = builder(name, goal(sight_m=sight), sonar=SonarInput(sonar))
+    told = text_of(made.single(step_view()), Role.SYSTEM)
+    low, high = (int(v) for v in re.search(r'(\d+) to (\d+) m above the bottom', told).groups())
+    floor = int(re.search(r'ltitude below (\d+) m', told)[1])
+    step = int(re.search(r'at most (\d+) m (?:at once|a move)', told)[1])
+    look = 40.0 if sonar == 'fan' else sight
+    assert floor <= low < high
+    # The bottom is in sight of the down camera, and no farther is flown than the sensors show.
+    assert high <= 0.8 * sight and 5 <= step <= max(look, 5.0) and step <= 21
+    if sonar == 'fan':
+        # The fan's lower edge, 10 deg down, meets the bottom within its 40 m.
+        assert high <= 40.0 * math.tan(math.radians(10.0))
+    if sight == 40.0:
+        assert (low, high) == (8, 15)
+
+
+def test_an_order_is_passed_on_word_for_word() -> None:
+    order = 'The target lies inside the search area.'
+    area = ((1.0, 2.0), (151.0, 2.0), (151.0, 202.0), (1.0, 202.0))
+    for name in PROMPTS:
+        told = text_of(
+            builder(name, goal(mission_order=order, search_area=area)).single(step_view()),
+            Role.SYSTEM,
+        )
+        assert order in told and '[151.0, 202.0]' in told
+        assert 'earch area' not in text_of(builder(name).single(step_view()), Role.SYSTEM)
+
+
+def test_the_track_shows_where_the_vehicle_has_been() -> None:
+    coverage = CoverageMap(((0.0, 0.0), (240.0, 0.0), (240.0, 120.0), (0.0, 120.0)))
+    for x in (20.0, 100.0):
+        coverage.visit((x, 60.0))
+    head, *rows = coverage.sketch((100.0, 60.0)).splitlines()
+    assert head == 'One sign is 10 m; right is the heading 0 deg, up is 90 deg.'
+    assert (len(rows), max(map(len, rows))) == (12, 24)
+    # Seen within 15 m of the way from x = 20 to 100 at y = 60; cells are counted from the top.
+    assert rows[0] == '.' * 24 and rows[5].startswith('.#########') and 'V' in rows[5] + rows[6]
+    text = text_of(builder().single(step_view()), Role.USER)
+    assert '% of the operating area seen so far' in text
+
+
 def test_views_of_earlier_steps() -> None:
     made = builder(memory_images=2)
     names = []
@@ -464,10 +537,12 @@ def test_the_examples_are_replies_that_are_understood(name: str, style: ReplySty
         assert find.label == 'SUNKEN SHIP'
         assert (parsed[2].action, parsed[2].magnitude) == (Action.ROTATE_LEFT, 30.0)
         assert (find.range_m, find.bearing_deg, find.direction) == (14.0, 30.0, 'front')
-        # The example's own geometry: heading 60 and bearing 30 is along y, from [10, 20].
-        place = (10 + 14 * math.cos(math.pi / 2), 20 + 14 * math.sin(math.pi / 2), -52.0)
-        assert find.position == pytest.approx(place)
-        assert math.dist(place, (10.0, 20.0, -50.0)) == pytest.approx(14.0, abs=0.5)
+        if style is ReplyStyle.JSON:
+            # 30 deg to port in 512 px over 90 deg: 256 (1 - tan 30 deg).
+            assert find.pixel == pytest.approx((256 * (1 - math.tan(math.pi / 6)), 250), abs=1)
+        else:
+            # The example's own geometry: heading 60 and bearing 30 is along y, from [10, 20].
+            assert find.position == pytest.approx((10.0, 34.0, -52.0))
 
 
 # ------------------------------------------------------------------ prompts of one's own

@@ -58,6 +58,7 @@ def goal_view(manager: TaskManager, briefing: str) -> GoalView:
         target_count=goal.number_of_targets,
         mission_order=goal.mission_order,
         search_area=goal.search_area,
+        sight_m=goal.sight,
     )
 
 

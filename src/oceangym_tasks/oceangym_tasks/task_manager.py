@@ -52,6 +52,7 @@ class TaskGoal:
         number_of_targets: How many there are.
         mission_order: Where to search, in words; empty if nothing is said about it.
         search_area: Corners x, y of the search area in odom [m]; empty without one.
+        sight: How far cameras show a large thing in this water [m]; 0 where it is not known.
     """
 
     task_id: str
@@ -70,6 +71,7 @@ class TaskGoal:
     number_of_targets: int
     mission_order: str = ''
     search_area: tuple[tuple[float, float], ...] = ()
+    sight: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +192,7 @@ class TaskManager:
             number_of_targets=len(info.targets),
             mission_order='' if info.order is None else info.order.text(info.shift),
             search_area=() if info.order is None else info.order.area_in_odom(info.shift),
+            sight=float(info.water.get('visibility') or 0.0),
         )
 
     def status(self, now: float | None = None) -> TaskStatus:

@@ -18,6 +18,8 @@ DEFAULT_CELL_M = 10.0
 DEFAULT_RADIUS_M = 15.0
 # A grid larger than this is coarsened: no text or map shows more.
 MAX_CELLS = 250_000
+# Of a sketch in signs: enough to see lanes, and few tokens.
+SKETCH_COLUMNS = 24
 # Bearings of the eight sectors relative to the bow, positive to port [deg].
 SECTORS: tuple[tuple[str, float], ...] = (
     ('ahead', 0.0),
@@ -121,6 +123,29 @@ class CoverageMap:
         """Share of the area that was seen, 0..1."""
         total = int(self.inside.sum())
         return float((self.seen & self.inside).sum() / total) if total else 1.0
+
+    def sketch(self, position: Sequence[float], *, columns: int = SKETCH_COLUMNS) -> str:
+        """Return a map of signs: ``#`` seen, ``.`` not, ``V`` the vehicle, space outside.
+
+        Its first line says how it lies: the second axis of the map points up.
+        """
+        step = max(1, math.ceil(max(len(self.u), len(self.v)) / columns))
+        here = self.to_grid(position)
+        column = int(np.argmin(np.abs(self.u - here[0]))) // step
+        row = int(np.argmin(np.abs(self.v - here[1]))) // step
+        lines = []
+        for r in range(math.ceil(len(self.v) / step)):
+            signs = []
+            for c in range(math.ceil(len(self.u) / step)):
+                cells = np.s_[r * step : (r + 1) * step, c * step : (c + 1) * step]
+                inside, seen = self.inside[cells], (self.seen & self.inside)[cells]
+                sign = ' ' if not inside.any() else '#' if 2 * seen.sum() > inside.sum() else '.'
+                signs.append('V' if (r, c) == (row, column) else sign)
+            lines.append(''.join(signs).rstrip())
+        angle = round(math.degrees(math.atan2(self.axes[0, 1], self.axes[0, 0]))) + 0
+        side = round(step * self.cell)
+        head = f'One sign is {side} m; right is the heading {angle} deg, up is {angle + 90} deg.'
+        return '\n'.join([head, *reversed(lines)])
 
     def boundary_distance(self, position: Sequence[float], heading: float) -> float:
         """Return the distance to the bounds along a heading in odom [m]; inf where it misses."""

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+import re
 
 from oceangym_agent.memory.experience import Experience
 from oceangym_agent.memory.tokens import cut_text, cut_to_tokens, estimate_tokens, one_line
@@ -26,6 +27,15 @@ Vector = tuple[float, float, float]
 IMPORTANT_LIMIT = 500
 # Of one entry; longer ones are mostly a model repeating itself.
 ENTRY_CHARACTERS = 600
+# The last steps that are told in full.
+WHOLE_STEPS = 4
+# A view of which there is nothing to remember, such as "Up: open water, lighter above".
+_EMPTY_VIEW = re.compile(
+    r'(?:front|back|left|right|up|down): *(?:(?:only|just|clear|open|dark|empty|blue|black|nothing|'
+    r'water|surface|light|lighter|darker|above|no (?:structures?|objects?)|visible|and|but|but no|'
+    r'towards the surface)[ ,.;-]*)+$',
+    re.IGNORECASE,
+)
 # How a budget is split while every part has more to say than fits.
 SHARES = {'important': 0.3, 'experience': 0.3, 'steps': 0.4}
 
@@ -164,8 +174,8 @@ class Memory:
                 [_important_line(entry) for entry in self._important],
             ),
             'steps': _Part(
-                'Last steps of this dive, oldest first:',
-                [_step_line(step, style) for step in self._steps],
+                'Steps of this dive, oldest first:',
+                self._step_lines(style),
                 forgotten=self._forgotten,
             ),
         }
@@ -173,6 +183,26 @@ class Memory:
         granted = share_out(budget_tokens, needs)
         texts = [part.text(granted[name]) for name, part in parts.items()]
         return '\n\n'.join(text for text in texts if text)
+
+    def _step_lines(self, style: ReplyStyle) -> list[str]:
+        """Return a line a step: old ones with place and command only, so that they never change."""
+        steps = list(self._steps)
+        whole = len(steps) - WHOLE_STEPS
+        return [
+            _short_line(step, style) if number < whole else _step_line(step, style)
+            for number, step in enumerate(steps)
+        ]
+
+    def retract(self, text: str) -> None:
+        """Forget special objects that hold a text, in any case."""
+        wanted = text.casefold().strip()
+        if wanted:
+            kept = [
+                e
+                for e in self._important
+                if e.kind is not Kind.SPECIAL or wanted not in e.text.casefold()
+            ]
+            self._important = deque(kept, maxlen=IMPORTANT_LIMIT)
 
     def _experience_lines(self) -> _Part:
         if self.experience is None:
@@ -183,8 +213,21 @@ class Memory:
         )
 
 
+def _short_line(step: MemoryStep, style: ReplyStyle) -> str:
+    return (
+        f'- #{step.index} {vector_text(step.position)}, {round(step.heading_deg) + 0:d} deg: '
+        f'{command_text(step.action, step.magnitude, style, step.course)}'
+    )
+
+
+def _telling(description: str) -> str:
+    """Return a description without the views that show nothing."""
+    parts = [part for part in one_line(description).split(' | ') if not _EMPTY_VIEW.match(part)]
+    return ' | '.join(parts)
+
+
 def _step_line(step: MemoryStep, style: ReplyStyle) -> str:
-    said = cut_text(one_line(step.description), ENTRY_CHARACTERS) or 'nothing noted'
+    said = cut_text(_telling(step.description), ENTRY_CHARACTERS) or 'nothing noted'
     return (
         f'- #{step.index} at {step.time:.0f} s, {vector_text(step.position)}, '
         f'heading {round(step.heading_deg) + 0:d} deg: {said} -> '

@@ -17,6 +17,13 @@ JPEG_QUALITY = 90
 PNG_COMPRESSION = 6
 
 
+def sent_size(array: NDArray[np.uint8], size: int) -> tuple[int, int]:
+    """Return width and height [px] that an image (H, W, ...) is sent with, at most `size` a side."""
+    height, width = array.shape[:2]
+    scale = min(1.0, size / max(height, width))
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
 def encode(
     array: NDArray[np.uint8], *, name: str, size: int, format: ImageFormat = 'jpeg'
 ) -> ImagePart:
@@ -39,10 +46,8 @@ def encode(
         )
     if 0 in array.shape or size < 1:
         raise ValueError(f'image {name!r} is empty: {array.shape}, size {size}')
-    height, width = array.shape[:2]
-    scale = size / max(height, width)
-    if scale < 1.0:
-        width, height = max(1, round(width * scale)), max(1, round(height * scale))
+    width, height = sent_size(array, size)
+    if (height, width) != array.shape[:2]:
         array = cv2.resize(array, (width, height), interpolation=cv2.INTER_AREA)  # type: ignore[assignment]
     pixels = array[..., ::-1] if array.ndim == 3 else array
     ending, settings = (

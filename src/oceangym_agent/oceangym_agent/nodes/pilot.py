@@ -52,6 +52,7 @@ def goal_view(message: TaskGoal, folders: Sequence[Path] = ()) -> GoalView:
         target_count=message.target_count,
         mission_order=message.mission_order,
         search_area=tuple((float(p.x), float(p.y)) for p in message.search_area),
+        sight_m=message.sight,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
+from dataclasses import asdict, replace
 import math
 import re
 from typing import Any
@@ -17,7 +17,8 @@ from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Part, Role,
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.coverage_image import draw_coverage
 from oceangym_agent.memory.tokens import cut_text
-from oceangym_agent.models.images import encode
+from oceangym_agent.models.images import encode, sent_size
+from oceangym_agent.prompts.guidance import guidance
 from oceangym_agent.prompts.pictures import draw_fan, Image, sheet
 from oceangym_agent.prompts.prompt_files import PromptSet
 from oceangym_agent.prompts.rehearsal import rehearsal_views
@@ -78,6 +79,8 @@ class PromptBuilder:
             for key, value in goal_context(goal).items()
         }
         self._reference = _read_reference(goal)
+        # Width and height of the views as they were last sent, those on sheets left out [px].
+        self.sent_sizes: dict[str, tuple[int, int]] = {}
         self._earlier: deque[tuple[int, Image]] = deque(maxlen=settings.memory_images + 1)
         self._check_image_count()
         self._rehearse()
@@ -148,6 +151,7 @@ class PromptBuilder:
             'actions': settings.actions,
             'reply_instructions': settings.reply_instructions.strip(),
             'goal': self._goal,
+            'guide': self._guide(observation),
             'reference': '',
             'state': state_context(view.index, observation.navigation, view.status, self.goal),
             'outcome': '' if view.outcome is None else view.outcome.in_words(settings.style),
@@ -156,6 +160,7 @@ class PromptBuilder:
             'fans': [],
             'earlier_views': [],
             'sonar_text': '',
+            'track_text': self._track_text(view),
             'coverage_text': '',
             'coverage_image': '',
             'detector_text': detector_text(observation) if settings.detector else '',
@@ -164,11 +169,27 @@ class PromptBuilder:
         }
         if settings.sonar is SonarInput.DESCRIBED:
             context['sonar_text'] = describe_sonars(observation.sonars, observation.sonar_geometry)
-        if view.coverage is not None:
+        if settings.needs_coverage and view.coverage is not None:
             self._add_coverage(context, images, view, view.coverage, looking=looking)
         if looking:
             self._add_views(context, images, view)
         return context
+
+    def _guide(self, observation: Observation) -> dict[str, int]:
+        """Return the advice in numbers for what the model is shown."""
+        shown = self.settings.sonar is not SonarInput.NONE
+        sonars = observation.sonar_geometry if shown and observation.sonars else {}
+        return asdict(guidance(self.goal, sonars, reach_m=reach_m(self.goal)))
+
+    def _track_text(self, view: StepView) -> str:
+        """Return where the vehicle has been, by its own odometry; empty without a map."""
+        if view.coverage is None:
+            return ''
+        area = (
+            'operating' if self.settings.needs_coverage or not self.goal.search_area else 'search'
+        )
+        sketch = view.coverage.sketch(view.observation.navigation.pose.position)
+        return f'{100 * view.coverage.share:.0f} % of the {area} area seen so far. {sketch}'
 
     def _add_coverage(
         self,
@@ -235,6 +256,7 @@ class PromptBuilder:
         self, cameras: dict[str, Image], images: dict[str, _Picture], *, joined: bool
     ) -> list[dict[str, Any]]:
         fov = f'{self.settings.camera_fov_deg:.0f} deg field of view'
+        self.sent_sizes = {}
         if joined:
             page = sheet(cameras, SHEET_ORDER, size=SHEET_SCALE * self.settings.image_size)
             images['cameras'] = _Picture(page, scale=SHEET_SCALE)
@@ -245,8 +267,10 @@ class PromptBuilder:
         for direction, image in cameras.items():
             name = f'camera_{direction}'
             images[name] = _Picture(image)
+            self.sent_sizes[direction] = sent_size(image, self.settings.image_size)
+            width, height = self.sent_sizes[direction]
             top = f' ({IMAGE_TOP[direction]})' if direction in IMAGE_TOP else ''
-            label = f'{direction.capitalize()} camera, {fov}{top}'
+            label = f'{direction.capitalize()} camera, {width} x {height} px, {fov}{top}'
             entries.append({'direction': direction, 'label': label, 'image': _mark(name)})
         return entries
 

@@ -41,6 +41,8 @@ NAMES = frozenset(
         'actions',
         'reply_instructions',
         'goal',
+        'guide',
+        'track_text',
         'reference',
         'state',
         'outcome',

@@ -19,6 +19,8 @@ CRUISE_M_S = 0.76
 SIDEWAYS_M_S = 0.64
 LOST_S = 3.5
 TURN_90_S = 6.7
+# Charge below which a model is told of the battery.
+LOW_BATTERY = 0.3
 
 
 def reach_m(goal: GoalView, *, cruise: float = CRUISE_M_S, turn_s: float = 0.0) -> float:
@@ -86,9 +88,9 @@ def state_context(
         'depth_m': _number(navigation.depth),
         'altitude_m': _number(navigation.altitude) if math.isfinite(navigation.altitude) else '',
         'speed_m_s': f'{math.hypot(*navigation.linear_velocity):.2f}',
-        # A vehicle may not measure it.
+        # Said only where it matters; a vehicle may not measure it.
         'battery_percent': (
-            round(100 * navigation.battery) if math.isfinite(navigation.battery) else ''
+            round(100 * navigation.battery) if navigation.battery < LOW_BATTERY else ''
         ),
         'position_sigma_m': _number(math.hypot(*navigation.position_sigma[:2])),
         'to_bounds_m': {k: round(v) for k, v in edges.items()} if inside else {},

@@ -11,6 +11,7 @@ from oceangym_agent.replies.limits import (
     MAX_COORDINATE_M,
     MAX_FINDS,
     MAX_LABEL,
+    MAX_PIXEL,
     MAX_RANGE_M,
     MAX_TEXT,
     tidy,
@@ -32,6 +33,7 @@ _POSITION_KEYS = (
 _RANGE_KEYS = ('range_m', 'range', 'distance_m', 'distance')
 _BEARING_KEYS = ('bearing_deg', 'bearing', 'azimuth_deg', 'azimuth')
 _DIRECTION_KEYS = ('direction', 'camera', 'view', 'seen_in', 'sensor')
+_PIXEL_KEYS = ('pixel', 'pixels', 'point', 'point_2d', 'box', 'bbox', 'bbox_2d', 'bounding_box')
 _TEXT_KEYS = ('text', 'description', 'note', 'comment', 'details', 'evidence')
 _FLAG_KEYS = ('found', 'detected', 'visible', 'present', 'confirmed', 'is_target')
 _STATUS_KEYS = ('status', 'state', 'result')
@@ -146,8 +148,20 @@ def _find(value: JsonValue) -> Find | None:
             (b for k in _BEARING_KEYS if (b := _bearing(pairs.get(k))) is not None), None
         ),
         direction=direction_in(direction),
+        pixel=next((at for k in _PIXEL_KEYS if (at := _pixel(pairs.get(k)))), None),
         text=tidy(text, MAX_TEXT),
     )
+
+
+def _pixel(value: JsonValue) -> tuple[float, float] | None:
+    """Return a point [px]: itself, or the middle of a box x1, y1, x2, y2."""
+    if not isinstance(value, JsonArray) or value.cut or len(value.items) not in (2, 4):
+        return None
+    numbers = [_number(part) for part in value.items]
+    known = [n for n in numbers if n is not None and 0.0 <= n <= MAX_PIXEL]
+    if len(known) != len(numbers):
+        return None
+    return (known[0] + known[-2]) / 2.0, (known[1] + known[-1]) / 2.0
 
 
 def _denied(label: str) -> bool:

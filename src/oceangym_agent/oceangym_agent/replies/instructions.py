@@ -81,6 +81,12 @@ def reply_schema(actions: str = 'oceangym') -> dict[str, Any]:
                 'enum': [*DIRECTIONS, None],
                 'description': 'the view that shows it',
             },
+            'pixel': {
+                'type': ['array', 'null'],
+                'items': {'type': 'number'},
+                'description': 'its middle [x, y], or its box [x1, y1, x2, y2], in pixels of that '
+                'image from the upper left, or null',
+            },
             'text': {'type': 'string', 'description': 'what is seen of it'},
         }
     )
@@ -142,11 +148,13 @@ def _json_instructions(actions: str) -> str:
     return f"""\
 Answer with one JSON object and nothing else, with these keys:
 - "environment": an object with the keys {', '.join(DIRECTIONS)}; what each view shows, in a few words.
-- "special_objects": a list of texts; other man-made objects worth remembering, or [].
+- "special_objects": a list of texts; other man-made objects worth remembering, or []. A text that \
+begins with "not " takes an earlier one back.
 - "finds": a list; one object for the target if it is visible now, otherwise []. Each with "label", \
 "position" ([x, y, z] in metres as you estimate it, or null), "range_m" (metres or null), \
 "bearing_deg" (degrees from the bow, positive to port, or null), "direction" (the view that shows \
-it, or null) and "text". At most {MAX_FINDS}.
+it, or null), "pixel" (its middle [x, y] or its box [x1, y1, x2, y2] in that image, or null) and "text". \
+With direction, pixel and range_m the place is worked out for you. At most {MAX_FINDS}.
 - "action": exactly one of {_json_words(actions)}.
 - "magnitude": {_MAGNITUDES}; null for the default. Always more than 0.
 {course}- "reason": one or two sentences.

@@ -17,6 +17,7 @@ MAX_QUOTE = 60  # of the model's own words in an error
 
 MAX_TRANSLATION_M = 1000.0  # no two places of the operating area are further apart
 MAX_ROTATION_DEG = 360.0
+MAX_PIXEL = 8192
 MAX_RANGE_M = 10_000.0
 MAX_COORDINATE_M = 100_000.0
 

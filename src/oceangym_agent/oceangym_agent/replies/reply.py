@@ -33,6 +33,7 @@ class Find:
         range_m: Estimated distance from the vehicle [m].
         bearing_deg: Estimated direction relative to the bow, positive to port [deg].
         direction: The view that shows it, one of ``contract.DIRECTIONS``, or empty.
+        pixel: Where the view shows it, (x, y) of its middle in pixels of the image as sent.
         text: What the model says about it.
     """
 
@@ -41,6 +42,7 @@ class Find:
     range_m: float | None = None
     bearing_deg: float | None = None
     direction: str = ''
+    pixel: tuple[float, float] | None = None
     text: str = ''
 
 

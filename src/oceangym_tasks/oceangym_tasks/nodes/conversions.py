@@ -59,6 +59,7 @@ def goal_message(goal: TaskGoal, stamp: float) -> TaskGoalMessage:
         bounds=[Point32(x=x, y=y) for x, y in goal.bounds_polygon],
         mission_order=goal.mission_order,
         search_area=[Point32(x=x, y=y) for x, y in goal.search_area],
+        sight=goal.sight,
         z_min=goal.z_min,
         z_max=goal.z_max,
         t_max=goal.t_max,
