@@ -203,18 +203,23 @@ class TargetEntry(Schema):
     weight: Annotated[float, Field(ge=0, le=1)]
     accepted_labels: tuple[str, ...]
     footprint: Annotated[tuple[BoxEntry, ...], Field(min_length=1)]
+    structure: tuple[BoxEntry, ...] | None = None
 
     def value(self) -> Target:
         """Return it as scorers take it."""
-        boxes = [(Pose.of(b.position, b.quaternion), b.size) for b in self.footprint]
         return Target(
             name=self.name,
             label=self.label,
             point=self.point,
             weight=self.weight,
-            footprint=Footprint.of(boxes),
+            footprint=_footprint(self.footprint),
             accepted_labels=frozenset(self.accepted_labels),
+            structure=None if self.structure is None else _footprint(self.structure),
         )
+
+
+def _footprint(boxes: tuple[BoxEntry, ...]) -> Footprint:
+    return Footprint.of([(Pose.of(b.position, b.quaternion), b.size) for b in boxes])
 
 
 class StartEntry(Schema):
@@ -369,6 +374,7 @@ def run_file_content(info: RunInfo) -> dict[str, Any]:
                 'weight': target.weight,
                 'accepted_labels': sorted(target.accepted_labels),
                 'footprint': target.footprint.as_list(),
+                **({} if target.structure is None else {'structure': target.structure.as_list()}),
             }
             for target in info.targets
         ],

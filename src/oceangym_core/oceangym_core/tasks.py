@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import functools
 import hashlib
 import math
@@ -166,6 +166,8 @@ class Target:
         weight: Share of the score.
         footprint: Its volume in map.
         accepted_labels: Further labels that count.
+        structure: The whole of what it is a station of, e.g. the pipeline; None for other targets, and
+            for all but the first station of a structure.
     """
 
     name: str
@@ -174,6 +176,7 @@ class Target:
     weight: float
     footprint: Footprint
     accepted_labels: frozenset[str] = frozenset()
+    structure: Footprint | None = None
 
     def is_called(self, label: str) -> bool:
         """Return whether a report's label names this target."""
@@ -298,6 +301,7 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
         OceanGymError: The world has no such anchor, or the task calls it by another label.
     """
     targets = []
+    known: set[tuple[str, ...]] = set()
     for name, weight in zip(task.targets, task.target_weights, strict=True):
         try:
             anchor = world.anchor(name)
@@ -310,6 +314,10 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
                 f'world {world.name}, but the task accepts only {names}. '
                 f'Write label: {anchor.label}, or add it to label_aliases.'
             )
+        structure = None
+        if anchor.radius is not None and anchor.instances not in known:
+            known.add(anchor.instances)
+            structure = Footprint.of(footprint_boxes(world, replace(anchor, radius=None)))
         targets.append(
             Target(
                 name=name,
@@ -318,6 +326,7 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
                 weight=weight,
                 footprint=Footprint.of(footprint_boxes(world, anchor)),
                 accepted_labels=task.labels,
+                structure=structure,
             )
         )
     return tuple(targets)

@@ -10,6 +10,7 @@ import pytest
 
 from oceangym_core.decisions import FindReport
 from oceangym_core.episode import Ending
+from oceangym_core.footprint import Footprint
 from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import Sighting
@@ -219,6 +220,38 @@ def test_reports_that_were_refused_do_not_count() -> None:
     good = report(100.0, observation_index=0)
     writer.write_end(t=0.0, ending=Ending.STOP, reports=[(bad, False), (good, True)])
     assert score_verified(writer.episode()).score == 100.0
+
+
+def test_an_inspector_of_the_whole_line_loses_nothing_and_a_guesser_gains_nothing() -> None:
+    """A line of 400 m along x with stations at 100, 200 and 300 m, reported every 50 m."""
+    line = Footprint.of([(Pose.of((200.0, 0.0, -50.0)), (400.0, 1.0, 1.0))])
+    stations = targets_at([(x, 0.0, -50.0) for x in (100.0, 200.0, 300.0)])
+    targets = (replace(stations[0], structure=line), *stations[1:])
+    seen = {0: 'a', 2: 'b', 4: 'c'}
+    legs = [
+        leg(
+            report(100.0 + 50.0 * k),
+            position=(100.0 + 50.0 * k, 0.0, -45.0),
+            sightings=(Sighting(anchor=seen[k], sensor='camera/down', pixels=900),)
+            if k in seen
+            else (),
+        )
+        for k in range(5)
+    ]
+    episode = make_episode(legs, run_info(targets))
+    found = [j.verdict for j in judge_reports(episode)]
+    assert found == [Verdict.TRUE_FIND, Verdict.ALONG] * 2 + [Verdict.TRUE_FIND]
+    assert score_verified(episode).score == pytest.approx(100.0)
+    # Beside the line it counts against the reporter as before, and on it without a sight it earns nothing.
+    beside = make_episode(
+        [leg(FindReport(label='OIL PIPELINE', position=(150.0, 12.0, -50.0)), sightings=())],
+        run_info(targets),
+    )
+    assert [j.verdict for j in judge_reports(beside)] == [Verdict.TOO_FAR]
+    blind = make_episode(
+        [leg(report(x), sightings=()) for x in range(0, 400, 50)], run_info(targets)
+    )
+    assert score_verified(blind).score == 0.0
 
 
 def test_the_funnel_counts_finds_lost_to_their_name_alone() -> None:

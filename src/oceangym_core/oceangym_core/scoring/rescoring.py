@@ -216,7 +216,11 @@ def _run_table(run: dict[str, Any]) -> Table:
             'stand-off', f'{safety["standoff_events"]} x, {safety["standoff_seconds"]:.0f} s'
         )
         table.add_row('duration', f'{run["duration_s"]:.0f} s in {run["steps"]} steps')
-    for key, value in run.get('measures', {}).items():
+    measures = dict(run.get('measures', {}))
+    if 'pipe_total_m' in measures:
+        seen, total = measures.pop('pipe_seen_m'), measures.pop('pipe_total_m')
+        table.add_row('pipe seen at the stations', f'{seen:.0f} of {total:.0f} m')
+    for key, value in measures.items():
         table.add_row(key.replace('_', ' '), f'{value:.2f}')
     for text in run.get('notes', []):
         table.add_row('note', text)

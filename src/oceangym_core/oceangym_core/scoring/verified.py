@@ -20,13 +20,20 @@ from oceangym_core.tasks import Target
 
 # A report's place may be this far from the target's footprint [m].
 REPORT_RADIUS_M = 15.0
+# And so far from a structure to be a report of one of its other places [m].
+STRUCTURE_RADIUS_M = 10.0
 
 
 class Verdict(str, Enum):
-    """What a report was worth. A REPEAT is neutral, everything but TRUE_FIND else is false."""
+    """What a report was worth.
+
+    REPEAT (of a target found before) and ALONG (on a structure such as the pipeline, at none of its
+    stations that score) are neutral, everything but TRUE_FIND else is false.
+    """
 
     TRUE_FIND = 'true_find'
     REPEAT = 'repeat'
+    ALONG = 'along'
     WRONG_LABEL = 'wrong_label'
     TOO_FAR = 'too_far'
     NOT_PERCEPTIBLE = 'not_perceptible'
@@ -35,7 +42,7 @@ class Verdict(str, Enum):
     @property
     def false(self) -> bool:
         """Whether it counts against the agent."""
-        return self not in (Verdict.TRUE_FIND, Verdict.REPEAT)
+        return self not in (Verdict.TRUE_FIND, Verdict.REPEAT, Verdict.ALONG)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +111,10 @@ def _judge(episode: Episode, report: RecordedReport, found: set[str]) -> JudgedR
         if distance <= REPORT_RADIUS_M:
             return result(Verdict.REPEAT, target, distance)
     target, distance = _nearest(open_targets or named, place)
+    structures = [t.structure for t in named if t.structure is not None]
+    along = any(s.distance(place)[0] <= STRUCTURE_RADIUS_M for s in structures)
+    if distance > REPORT_RADIUS_M and along:
+        return result(Verdict.ALONG, target, distance)
     verdict = Verdict.NOT_PERCEPTIBLE if distance <= REPORT_RADIUS_M else Verdict.TOO_FAR
     return result(verdict, target, distance)
 
@@ -146,5 +157,6 @@ def score_verified(episode: Episode) -> ScoreResult:
             'true_finds': n_true,
             'false_finds': n_false,
             'repeats': sum(j.verdict is Verdict.REPEAT for j in judged),
+            'along': sum(j.verdict is Verdict.ALONG for j in judged),
         },
     )
