@@ -315,9 +315,11 @@ def resolve_targets(task: TaskSpec, world: World) -> tuple[Target, ...]:
                 f'Write label: {anchor.label}, or add it to label_aliases.'
             )
         structure = None
-        if anchor.radius is not None and anchor.instances not in known:
-            known.add(anchor.instances)
-            structure = Footprint.of(footprint_boxes(world, replace(anchor, radius=None)))
+        whole = tuple(i.name for i in world.instances if i.model.prop.label == anchor.label)
+        if anchor.radius is not None and whole and whole not in known:
+            known.add(whole)
+            all_of_it = replace(anchor, radius=None, instances=whole)
+            structure = Footprint.of(footprint_boxes(world, all_of_it))
         targets.append(
             Target(
                 name=name,

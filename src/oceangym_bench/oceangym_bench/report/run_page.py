@@ -39,6 +39,7 @@ STAGE_NAMES = dict(
 VERDICTS = {
     Verdict.TRUE_FIND.value: 'true find',
     Verdict.REPEAT.value: 'repeat of a true find (neutral)',
+    Verdict.ALONG.value: 'on the structure, at none of its scored stations (neutral)',
     Verdict.WRONG_LABEL.value: 'false: wrong label',
     Verdict.TOO_FAR.value: f'false: more than {REPORT_RADIUS_M:g} m off',
     Verdict.NOT_PERCEPTIBLE.value: 'false: not perceptible then',

@@ -423,7 +423,7 @@
   const fillFound = (step) => {
     const list = el('ul');
     for (const r of step.reports) {
-      const kind = r.verdict === 'true_find' ? 'good' : r.verdict === 'repeat' ? 'plain' : 'bad';
+      const kind = r.verdict === 'true_find' ? 'good' : r.verdict === 'repeat' || r.verdict === 'along' ? 'plain' : 'bad';
       list.append(el('li', {}, el('span', { class: `badge ${kind}` }, `Report ${r.n}: ${r.label}`), ` ${verdictName(r)}${r.distance === null ? '' : `, ${number(r.distance)} m from ${named(r.target || '')}`}${r.seen ? ` (${r.seen})` : ''}`));
     }
     for (const c of step.contacts) list.append(el('li', {}, el('span', { class: 'badge bad' }, 'Collision'), ` with ${c.with} on the way here, ${number(c.speed, 2)} m/s`));
