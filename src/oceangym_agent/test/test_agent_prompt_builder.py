@@ -381,7 +381,9 @@ def test_requests_that_follow_each_other_begin_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', PROMPTS)
-@pytest.mark.parametrize(('sight', 'sonar'), [(40.0, 'none'), (10.0, 'none'), (10.0, 'fan')])
+@pytest.mark.parametrize(
+    ('sight', 'sonar'), [(40.0, 'none'), (10.0, 'none'), (10.0, 'fan'), (4.0, 'none')]
+)
 def test_the_numbers_of_a_prompt_can_be_kept_in_its_water(
     name: str, sight: float, sonar: str
 ) -> None:
@@ -391,9 +393,9 @@ def test_the_numbers_of_a_prompt_can_be_kept_in_its_water(
     floor = int(re.search(r'ltitude below (\d+) m', told)[1])
     step = int(re.search(r'at most (\d+) m (?:at once|a move)', told)[1])
     look = 40.0 if sonar == 'fan' else sight
-    assert floor <= low < high
+    assert floor < low < high
     # The bottom is in sight of the down camera, and no farther is flown than the sensors show.
-    assert high <= 0.8 * sight and 5 <= step <= max(look, 5.0) and step <= 21
+    assert high <= sight and 0 < step <= min(0.75 * look, 21.0)
     if sonar == 'fan':
         # The fan's lower edge, 10 deg down, meets the bottom within its 40 m.
         assert high <= 40.0 * math.tan(math.radians(10.0))

@@ -29,6 +29,8 @@ IMPORTANT_LIMIT = 500
 ENTRY_CHARACTERS = 600
 # The last steps that are told in full.
 WHOLE_STEPS = 4
+# Of a full window this part is forgotten at once, a quarter.
+FORGOTTEN_SHARE = 4
 # A view of which there is nothing to remember, such as "Up: open water, lighter above".
 _EMPTY_VIEW = re.compile(
     r'(?:front|back|left|right|up|down): *(?:(?:only|just|clear|open|dark|empty|blue|black|nothing|'
@@ -131,7 +133,8 @@ class Memory:
             raise OceanGymError(
                 f'a memory window of {window} steps is not possible; give 0 or more'
             )
-        self._steps: deque[MemoryStep] = deque(maxlen=window)
+        self._window = window
+        self._steps: list[MemoryStep] = []
         self._important: deque[ImportantEntry] = deque(maxlen=IMPORTANT_LIMIT)
         self._forgotten = 0
         self.experience = experience
@@ -148,9 +151,12 @@ class Memory:
 
     def remember(self, step: MemoryStep, important: Sequence[ImportantEntry] = ()) -> None:
         """Take in one step and what was found in it; the same special object counts once."""
-        if len(self._steps) == self._steps.maxlen:
-            self._forgotten += 1
         self._steps.append(step)
+        if len(self._steps) > self._window:
+            # Several at a time: each one that goes changes the beginning of the next prompts.
+            gone = max(1, min(self._window // FORGOTTEN_SHARE, len(self._steps)))
+            del self._steps[:gone]
+            self._forgotten += gone
         known: set[tuple[Kind, str]] = {
             (e.kind, e.text.casefold()) for e in self._important if e.kind is Kind.SPECIAL
         }
@@ -194,15 +200,13 @@ class Memory:
         ]
 
     def retract(self, text: str) -> None:
-        """Forget special objects that hold a text, in any case."""
-        wanted = text.casefold().strip()
-        if wanted:
-            kept = [
-                e
-                for e in self._important
-                if e.kind is not Kind.SPECIAL or wanted not in e.text.casefold()
-            ]
-            self._important = deque(kept, maxlen=IMPORTANT_LIMIT)
+        """Forget the special object of this text; case, spaces and a closing stop do not matter."""
+        kept = [
+            e
+            for e in self._important
+            if e.kind is not Kind.SPECIAL or _plain(e.text) != _plain(text)
+        ]
+        self._important = deque(kept, maxlen=IMPORTANT_LIMIT)
 
     def _experience_lines(self) -> _Part:
         if self.experience is None:
@@ -211,6 +215,10 @@ class Memory:
         return _Part(
             'Experience of earlier dives, the most important last:', list(self.experience.lines())
         )
+
+
+def _plain(text: str) -> str:
+    return ' '.join(text.casefold().split()).strip(' .')
 
 
 def _short_line(step: MemoryStep, style: ReplyStyle) -> str:

@@ -16,10 +16,9 @@ USUAL_SIGHT_M = 30.0
 # Highest altitude of a search, share of the sight from which the bottom is plain, and least altitudes.
 HIGHEST_M = 15.0
 PLAIN_SHARE = 0.75
-LOWEST_M, FLOOR_M = 3.0, 5.0
-# Overlapping lanes: a thing between two of them is passed within this share of the reach of a sensor.
+LOWEST_M, FLOOR_M = 2.5, 5.0
+# Distance of lanes over the sight: a thing between two of them is passed at three quarters of it.
 LANE_SHARE = 1.5
-SHORTEST_STEP_M = 5.0
 APPROACH_M = 12.0
 
 
@@ -62,22 +61,22 @@ def guidance(goal: GoalView, sonars: Mapping[str, SonarSpec], *, reach_m: float)
         reach_m: Of one maneuver.
     """
     sight = goal.sight_m or USUAL_SIGHT_M
-    high = min(HIGHEST_M, PLAIN_SHARE * sight)
-    look = sight
     front = sonars.get('front')
-    if front is not None:
-        look = max(sight, front.range_max)
-        if sight < 2.0 * STAND_OFF_M:
-            high = min(high, front.range_max * math.tan(front.elevation_aperture / 2.0))
-    low = max(LOWEST_M, min(8.0, high / 2.0))
+    look = sight if front is None else max(sight, front.range_max)
+    high = min(HIGHEST_M, PLAIN_SHARE * sight)
+    if front is not None and sight < 2.0 * STAND_OFF_M:
+        high = min(high, front.range_max * math.tan(front.elevation_aperture / 2.0))
+    # In the murkiest water the band is a metre high, and the vehicle creeps.
+    high = max(high, LOWEST_M)
+    low = max(min(8.0, high / 2.0), min(LOWEST_M, high - 1.0))
     return Guidance(
         stand_off_m=round(STAND_OFF_M),
-        sight_m=round(sight),
-        look_m=round(look),
-        altitude_low_m=round(low),
+        sight_m=max(round(sight), 1),
+        look_m=max(round(look), 1),
+        altitude_low_m=math.ceil(low),
         altitude_high_m=max(math.floor(high), math.ceil(low) + 1),
-        floor_m=round(min(FLOOR_M, low)),
-        step_m=math.floor(max(SHORTEST_STEP_M, min(reach_m, PLAIN_SHARE * look))),
-        lanes_m=round(LANE_SHARE * min(look, USUAL_SIGHT_M)),
-        approach_m=round(min(APPROACH_M, PLAIN_SHARE * sight)),
+        floor_m=max(math.ceil(min(FLOOR_M, low - 1.0)), 1),
+        step_m=max(math.floor(min(reach_m, PLAIN_SHARE * look)), 1),
+        lanes_m=max(round(LANE_SHARE * min(sight, USUAL_SIGHT_M)), 2),
+        approach_m=max(round(min(APPROACH_M, PLAIN_SHARE * sight)), 1),
     )
