@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.util import module_from_spec, spec_from_file_location
 import json
-from multiprocessing import get_context
 from pathlib import Path
 import re
+import subprocess
+import sys
 import tempfile
 import time
 from typing import Any
@@ -662,18 +663,19 @@ def test_a_probe_finds_what_makes_runs_worthless(answer: Fault, problem: str) ->
 # ------------------------------------------------------------------ a limit that workers share
 
 
-def take_turns(path: Path, count: int) -> list[float]:
-    """Waits of one worker at 10 requests a minute; time stands still."""
-    limiter = RateLimiter(path, requests_per_minute=10.0, clock=lambda: 1000.0)
-    waits = [limiter.take(longest_s=1e6) for _ in range(count)]
-    return [wait for wait in waits if wait is not None]
+WORKER = """
+import json, pathlib, sys
+from oceangym_agent.models.rate_limit import RateLimiter
+# Ten requests a minute; time stands still.
+limiter = RateLimiter(pathlib.Path(sys.argv[1]), requests_per_minute=10.0, clock=lambda: 1000.0)
+print(json.dumps([limiter.take(longest_s=1e6) for _ in range(20)]))
+"""
 
 
 def test_workers_in_several_processes_share_one_limit(tmp_path: Path) -> None:
-    path = tmp_path / 'limit'
-    with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as workers:
-        waits = workers.map(take_turns, [path] * 4, [10] * 4)
-        taken = sorted(wait for worker in waits for wait in worker)
+    command = [sys.executable, '-c', WORKER, str(tmp_path / 'limit')]
+    workers = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    taken = sorted(wait for w in workers for wait in json.loads(w.communicate()[0]))
     assert taken == pytest.approx([6.0 * k for k in range(40)])
 
 
