@@ -102,9 +102,19 @@ class _PictureScene:
             mi.Color3f(np.ascontiguousarray(albedo.T, dtype=np.float32)),
         )
 
-    def trace(self, origin: Any, direction: Any, *, reach: Any, pixel_angle: float = 0.0) -> Hits:
+    def trace(
+        self,
+        origin: Any,
+        direction: Any,
+        *,
+        reach: Any,
+        pixel_angle: float = 0.0,
+        start: Any = None,
+    ) -> Hits:
         """Return what the pictures show; the sea surface, which Gazebo lacks, is above."""
-        assert self._held is not None
+        assert self._held is not None and start is None, (
+            'a picture shows nothing behind its surfaces'
+        )
         seen, normal, albedo = self._held
         to_surface = dr.select(direction.z > 1e-6, -origin.z / direction.z, dr.inf)
         surface = (origin.z < 0.0) & (to_surface < dr.minimum(seen, reach))
