@@ -14,11 +14,14 @@ import pytest
 from oceangym_agent.agent import GoalView, StatusView
 from oceangym_agent.agents import AGENTS, AgentSettings, make_agent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
+from oceangym_agent.agents.search_pattern import ordered_waypoints
 from oceangym_agent.agents.survey import SETTLING_OBSERVATIONS, SurveyAgent
 from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts, structure
 from oceangym_core.contract import Action, ROTATIONS, sonar_orientation, TRANSLATIONS
 from oceangym_core.errors import OceanGymError
+from oceangym_core.frames import bounds_polygon, FrameShift
 from oceangym_core.geometry import Pose
+from oceangym_core.mission import MissionOrder
 from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 from oceangym_core.options import AGENTS as OPTIONS_AGENTS
 from oceangym_core.options import RunOptions
@@ -302,6 +305,45 @@ def test_the_surveyor_keeps_its_altitude_and_its_distance() -> None:
         observation(), sonars={'front': ping(spec, wall=6.0)}, sonar_geometry={'front': spec}
     )
     assert agent.decide(facing, STATUS).decision.action is Action.UP
+
+
+@pytest.mark.parametrize('bearing', [None, 2.1])
+def test_the_pattern_obeys_the_order_that_a_task_gives(bearing: float | None) -> None:
+    area = ((0.0, 0.0), (200.0, 0.0), (200.0, 160.0), (0.0, 160.0))
+    order = MissionOrder(
+        area=area,
+        bearing=bearing,
+        bearing_from=None if bearing is None else (300.0, -300.0),
+        landmark='pipeline',
+        distance=60.0,
+    )
+    shift = FrameShift(1500.0, -700.0, 0.4)
+    here = shift.points_to_odom([(90.0, 60.0, 0.0)])[0]
+    goal = replace(
+        GOAL,
+        bounds=bounds_polygon((-200.0, -400.0, -100.0), (650.0, 250.0, 0.0), shift),
+        mission_order=order.text(shift),
+        search_area=order.area_in_odom(shift),
+    )
+    places = np.array(ordered_waypoints(goal, (float(here[0]), float(here[1]))))
+    flown = shift.points_to_map(np.column_stack([places, np.zeros(len(places))]))[:, :2]
+    # Four lanes over the 160 m at most 40 m apart, 20 m from their ends.
+    lanes = flown[-8:]
+    assert sorted(set(np.round(lanes[:, 0]))) == [20, 180]
+    assert sorted(set(np.round(lanes[:, 1]))) == [20, 60, 100, 140]
+    first = flown[:-8]
+    if bearing is None:
+        # Once round the start.
+        assert np.linalg.norm(first - (90.0, 60.0), axis=1).max() < 60.0
+        assert len(first) == 4
+        return
+    along = np.array([math.cos(bearing), math.sin(bearing)])
+    off = (first - (300.0, -300.0)) @ np.array([-along[1], along[0]])
+    # Told in steps of five degrees: at most 2.5 degrees off at 535 m.
+    assert len(first) > 5 and np.abs(off).max() < 24.0
+    assert ((first >= 0) & (first <= (200.0, 160.0))).all()
+    away = np.linalg.norm(first - (90.0, 60.0), axis=1)
+    assert away[0] == away.min()
 
 
 def test_the_survey_stays_in_the_bounds_and_ends_by_itself() -> None:

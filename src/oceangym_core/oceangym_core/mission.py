@@ -11,7 +11,7 @@ import numpy as np
 from oceangym_core.footprint import Footprint
 from oceangym_core.footprints import footprint_boxes
 from oceangym_core.frames import FrameShift
-from oceangym_core.geometry import Array
+from oceangym_core.geometry import Array, wrap_angle
 from oceangym_core.rng import generator
 from oceangym_core.starts import Start
 from oceangym_core.tasks import Target
@@ -20,7 +20,10 @@ from oceangym_core.world import Anchor, Instance, World
 # Sides of a search area [m], and the part of each side about its middle in which the target may lie.
 AREA_SIDE_M = (150.0, 250.0)
 AREA_INNER = 0.7
-# Standard deviation of a last known bearing; it is given to the next multiple of the step [deg].
+# A last known bearing was taken from this far away [m]. Taken from the start, it would give away the
+# place with the distance of the start's stratum, which everybody knows.
+BEARING_FROM_M = (300.0, 500.0)
+# Its standard deviation; it is given to the next multiple of the step [deg].
 BEARING_SIGMA_DEG = 6.0
 BEARING_STEP_DEG = 5.0
 # A landmark is named within these distances of the target, which are given to a step [m].
@@ -36,8 +39,8 @@ class MissionOrder:
 
     Attributes:
         area: Corners (x, y) of the search area; the target is inside, but not at its middle.
-        bearing: Last known bearing of the target from the start, counter-clockwise from +x; None: a
-            landmark is given.
+        bearing: Last known bearing of the target, counter-clockwise from +x; None: a landmark is given.
+        bearing_from: Place (x, y) that the bearing was taken from; None without one.
         landmark: Name of a thing near the target.
         distance: Of the target from it, rounded.
         several: Whether the task has further targets, about which the order says nothing.
@@ -45,6 +48,7 @@ class MissionOrder:
 
     area: tuple[tuple[float, float], ...]
     bearing: float | None = None
+    bearing_from: tuple[float, float] | None = None
     landmark: str = ''
     distance: float = 0.0
     several: bool = False
@@ -53,11 +57,12 @@ class MissionOrder:
         """Return the order in words; angles are those of odom."""
         which = 'The nearest of the targets' if self.several else 'The target'
         words = [f'{which} lies inside the search area.']
-        if self.bearing is not None:
+        if self.bearing is not None and self.bearing_from is not None:
+            x, y, _ = shift.points_to_odom((*self.bearing_from, 0.0))
             angle = math.degrees(self.bearing - shift.yaw)
             rounded = BEARING_STEP_DEG * round(angle / BEARING_STEP_DEG)
             words.append(
-                f'Its last known bearing from the start is {rounded % 360:.0f} degrees, '
+                f'Its last known bearing from [{x:.1f}, {y:.1f}] is {rounded % 360:.0f} degrees, '
                 f'give or take {2 * BEARING_SIGMA_DEG:.0f}; its range is unknown.'
             )
         else:
@@ -85,18 +90,26 @@ def mission_order(
     """
     if start.stratum not in ('near', 'medium'):
         return None
-    rng = generator(seed, f'order/{start.stratum}')
+    rng = generator(seed, f'order/{start.stratum}/{start.target}')
     target = next(t for t in targets if t.name == start.target)
     point = np.asarray(target.point[:2])
     area = _area(point, rng)
     found = _landmark(target, targets, world)
-    by_landmark = rng.random() < 0.5
+    # Near the start a bearing would leave little to search, so it stands in for a landmark only.
+    by_landmark = start.stratum == 'near' or rng.random() < 0.5
     error = math.radians(float(rng.normal(0.0, BEARING_SIGMA_DEG)))
     several = len(targets) > 1
     if found is not None and by_landmark:
         name, distance = found
         return MissionOrder(area=area, landmark=name, distance=distance, several=several)
-    return MissionOrder(area=area, bearing=start.bearing + error, several=several)
+    true, away = rng.uniform(-math.pi, math.pi), rng.uniform(*BEARING_FROM_M)
+    x, y = point - away * np.array([math.cos(true), math.sin(true)])
+    return MissionOrder(
+        area=area,
+        bearing=wrap_angle(true + error),
+        bearing_from=(round(float(x), 1), round(float(y), 1)),
+        several=several,
+    )
 
 
 def _area(point: Array, rng: np.random.Generator) -> tuple[tuple[float, float], ...]:

@@ -242,6 +242,7 @@ class OrderEntry(Schema):
 
     area: tuple[tuple[Number, Number], ...]
     bearing: Number | None = None
+    bearing_from: tuple[Number, Number] | None = None
     landmark: str = ''
     distance: Number = 0.0
     several: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from oceangym_core.footprint import Footprint
 from oceangym_core.footprints import footprint_boxes
 from oceangym_core.frames import bounds_polygon, FrameShift, operating_bounds, shift_for
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.mission import mission_order
+from oceangym_core.mission import mission_order, MissionOrder
 from oceangym_core.scoring.compat import RELEASED_TARGETS
 from oceangym_core.signed_distance import build_distance_field
 from oceangym_core.starts import (
@@ -220,7 +221,11 @@ def test_an_order_bounds_the_search_without_telling_the_place() -> None:
                 landmarks += 1
                 assert order.distance % 10 == 0 and 20 <= order.distance <= 150
             else:
-                errors.append(math.degrees(wrap_angle(order.bearing - start.bearing)))
+                assert order.bearing_from is not None
+                (ax, ay), (x, y, _) = order.bearing_from, target.point
+                assert 299.0 <= math.dist((ax, ay), (x, y)) <= 501.0
+                true = math.atan2(y - ay, x - ax)
+                errors.append(math.degrees(wrap_angle(order.bearing - true)))
     share = np.array(places)
     # Uniform over the inner 70 %: mean a half, deviation 0.7 / sqrt(12).
     assert (np.abs(share - 0.5) <= 0.351).all()
@@ -228,6 +233,40 @@ def test_an_order_bounds_the_search_without_telling_the_place() -> None:
     assert share.std(axis=0) == pytest.approx([0.7 / math.sqrt(12)] * 2, rel=0.2)
     assert 20 < landmarks < 100
     assert np.std(errors) == pytest.approx(6.0, rel=0.4)
+
+
+def best_guess(start: Start, order: MissionOrder) -> float:
+    """Return how likely the best single guess lies within 15 m, knowing order, stratum and our code."""
+    low, high = STRATA[start.stratum]
+    offsets = np.stack(np.meshgrid(*[np.arange(-high, high + 0.1, 4.0)] * 2), -1).reshape(-1, 2)
+    away = np.hypot(*offsets.T)
+    places = np.asarray(start.pose.position[:2]) + offsets
+    corners = np.asarray(order.area)
+    sides = np.stack([corners[1] - corners[0], corners[3] - corners[0]])
+    shares = (places - corners[0]) @ (sides / np.sum(sides**2, axis=1, keepdims=True)).T
+    # Ranges are drawn evenly, so that the density falls with the distance.
+    density = ((away >= low) & (away <= high)) / np.maximum(away, 1.0)
+    density *= (np.abs(shares - 0.5) <= 0.35).all(axis=1)
+    if order.bearing is not None:
+        x, y = (places - np.asarray(order.bearing_from)).T
+        off = np.degrees([wrap_angle(a) for a in np.arctan2(y, x) - order.bearing])
+        density *= np.exp(-0.5 * (off / 6.0) ** 2) / np.hypot(x, y)
+    likely = np.argsort(-density)[:400:2]
+    gaps = np.linalg.norm(places[:, None] - places[likely], axis=-1)
+    return float((density @ (gaps <= 15.0)).max() / density.sum())
+
+
+@pytest.mark.parametrize('stratum', ['near', 'medium'])
+def test_an_order_leaves_a_blind_guess_little_chance(stratum: str) -> None:
+    chances = []
+    for task in ('search_ship', 'locate_drums', 'dock'):
+        for seed in range(8):
+            start, targets = ocean_start(task, f'{stratum}_{seed}')
+            order = mission_order(start, targets=targets, world=OCEAN, seed=seed)
+            assert order is not None
+            chances.append(best_guess(start, order))
+    # Nothing known but the stratum: a disc of 15 m holds a seventh of the ring of a near start.
+    assert np.mean(chances) < 0.3
 
 
 def test_far_and_released_starts_come_without_an_order() -> None:
@@ -253,12 +292,14 @@ def test_a_landmark_lies_as_far_from_the_target_as_the_order_says() -> None:
 
 
 def test_an_order_says_the_same_in_every_frame() -> None:
-    start, targets = ocean_start('search_ship', 'near_2')
-    order = mission_order(start, targets=targets, world=OCEAN, seed=2)
+    start, targets = ocean_start('search_ship', 'medium_1')
+    order = mission_order(start, targets=targets, world=OCEAN, seed=1)
     assert order is not None and order.bearing is not None
     shift = FrameShift(100.0, -50.0, math.radians(70.0))
-    told = [int(order.text(s).split('is ')[1].split(' ')[0]) for s in (FrameShift(), shift)]
-    assert (told[0] - told[1] - 70) % 360 == 0
+    told = [re.findall(r'-?\d+\.?\d*', order.text(s))[:3] for s in (FrameShift(), shift)]
+    (ax, ay, angle), (bx, by, turned) = [[float(n) for n in numbers] for numbers in told]
+    assert (angle - turned - 70) % 360 == 0
+    assert shift.points_to_map((bx, by, 0.0))[:2] == pytest.approx([ax, ay], abs=0.1)
     corners = [(x, y, 0.0) for x, y in order.area_in_odom(shift)]
     assert shift.points_to_map(corners)[:, :2] == pytest.approx(np.array(order.area), abs=1e-6)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-import re
 
 import numpy as np
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_agent.agents.search_pattern import SearchPattern
+from oceangym_agent.agents.search_pattern import last_known_bearing, SearchPattern
 from oceangym_core.contract import Action
 from oceangym_core.decisions import Decision, FindReport
 from oceangym_core.frames import FrameShift
@@ -25,7 +24,6 @@ AREA_SIDES = (850.0, 650.0)
 ARRIVED_M = 12.0
 # A goal's corners that agree so well with the released ones are given in map [m].
 SAME_AREA_M = 1.0
-_BEARING = re.compile(r'bearing from the start is (\d+) degrees')
 
 
 class BlindPriorAgent:
@@ -49,7 +47,7 @@ class BlindPriorAgent:
         """Fly on, and report the places that are reached; no image is looked at."""
         pose = observation.navigation.pose
         if self._places is None or self._pattern is None:
-            self._places = places_in_odom(self._goal, pose.position)
+            self._places = places_in_odom(self._goal)
             route = _tour(np.asarray(pose.position[:2]), self._places)
             self._pattern = SearchPattern(self._goal, [(float(x), float(y)) for x, y, _ in route])
         near = [
@@ -77,12 +75,11 @@ class BlindPriorAgent:
         )
 
 
-def places_in_odom(goal: GoalView, start: Sequence[float]) -> list[Array]:
+def places_in_odom(goal: GoalView) -> list[Array]:
     """Return where the targets of a goal lie in odom if the layout is the released one [m].
 
     Args:
         goal: Names the task and its operating area, and may have a mission order.
-        start: x, y (, z) in odom [m].
     """
     released = np.array(_released_places(goal.task_id), dtype=float).reshape(-1, 3)
     if not len(released):
@@ -95,13 +92,13 @@ def places_in_odom(goal: GoalView, start: Sequence[float]) -> list[Array]:
     best = min(range(len(guesses)), key=lambda k: float(gaps[k].min()))
     places = guesses[best]
     wanted = int(np.argmin(gaps[best]))
-    bearing = _BEARING.search(goal.mission_order)
+    bearing = last_known_bearing(goal)
     if bearing is not None:
         # The place on the bearing that lies nearest to where the map has the target.
-        angle = math.radians(float(bearing[1]))
+        origin, angle = np.asarray(bearing[0]), bearing[1]
         along = np.array([math.cos(angle), math.sin(angle)])
-        away = max(float((places[wanted, :2] - start[:2]) @ along), 0.0)
-        places[wanted, :2] = np.asarray(start[:2]) + away * along
+        away = max(float((places[wanted, :2] - origin) @ along), 0.0)
+        places[wanted, :2] = origin + away * along
     return list(places)
 
 

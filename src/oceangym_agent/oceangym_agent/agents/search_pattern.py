@@ -23,10 +23,14 @@ CRUISE_ALTITUDE_M = 9.0
 # Kept from the bounds of the operating area [m].
 MARGIN_M = 20.0
 WAYPOINT_TOLERANCE_M = 4.0
+# Corners of the square flown round the start before the lanes of a search area.
+FIRST_CORNERS = 4
 SURFACE_MARGIN_M = 3.0
 
 Place = tuple[float, float]
-_BEARING = re.compile(r'bearing from the start is (\d+) degrees')
+_BEARING = re.compile(
+    r'bearing from \[(?P<x>-?\d+\.\d), (?P<y>-?\d+\.\d)\] is (?P<angle>\d+) degrees'
+)
 
 
 class SearchPattern:
@@ -92,31 +96,52 @@ class SearchPattern:
         return None
 
 
+def last_known_bearing(goal: GoalView) -> tuple[Place, float] | None:
+    """Return the place that a mission order's bearing was taken from [m], and the bearing [rad]."""
+    found = _BEARING.search(goal.mission_order)
+    if found is None:
+        return None
+    return (float(found['x']), float(found['y'])), math.radians(float(found['angle']))
+
+
 def ordered_waypoints(goal: GoalView, start: Place) -> list[Place]:
     """Return the way through the search area of a mission order; empty without one.
 
-    A last known bearing is followed through the area first. Then lanes run along its longer side,
-    from the corner nearest to the vehicle.
+    A last known bearing is followed through the area first; without one, a vehicle that starts in
+    the area first flies once round its start. Then lanes run along the area's longer side, from the
+    corner nearest to the vehicle.
     """
     if not goal.search_area:
         return []
     area = np.asarray(goal.search_area, dtype=float)
+    bearing = last_known_bearing(goal)
     places: list[Place] = []
-    bearing = _BEARING.search(goal.mission_order)
     if bearing is not None:
-        places += _along_bearing(area, start, math.radians(float(bearing[1])))
+        places = _along_bearing(area, start, *bearing)
+    elif _holds(area, start):
+        places = expanding_square(goal, start)[:FIRST_CORNERS]
     return [_inside(goal, place) for place in (*places, *_lanes(area, (places or [start])[-1]))]
 
 
-def _along_bearing(area: Array, start: Place, bearing: float) -> list[Place]:
-    """Return the places, a maneuver apart, that a bearing passes within the area."""
-    outline = area.astype(np.float32).reshape(-1, 1, 2)
-    reach = float(np.linalg.norm(area - np.asarray(start), axis=1).max())
+def _holds(area: Array, place: Place) -> bool:
+    return bool(cv2.pointPolygonTest(area.astype(np.float32).reshape(-1, 1, 2), place, False) >= 0)
+
+
+def _along_bearing(area: Array, start: Place, origin: Place, bearing: float) -> list[Place]:
+    """Return the places, a maneuver apart, that a bearing passes within the area.
+
+    Those nearest to the start come first: from there to the line's far end, then back to its near.
+    """
+    reach = float(np.linalg.norm(area - np.asarray(origin), axis=1).max())
     steps = [
-        (start[0] + d * math.cos(bearing), start[1] + d * math.sin(bearing))
+        (origin[0] + d * math.cos(bearing), origin[1] + d * math.sin(bearing))
         for d in np.arange(REACH_M, reach, REACH_M)
     ]
-    return [p for p in steps if cv2.pointPolygonTest(outline, p, False) >= 0]
+    line = [p for p in steps if _holds(area, p)]
+    if not line:
+        return []
+    first = min(range(len(line)), key=lambda k: math.dist(line[k], start))
+    return [*line[first:], *line[:first][::-1]]
 
 
 def _lanes(area: Array, here: Place) -> list[Place]:
