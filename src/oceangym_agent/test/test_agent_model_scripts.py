@@ -224,4 +224,7 @@ def test_perfect_eyes_lose_by_the_prompt_what_its_way_of_telling_places_leaves_o
     # A slant range is laid out level: 14.1 m astern instead of 10 m astern and 10 m down.
     lost = math.hypot(math.hypot(10.0, 10.0) - 10.0, 10.0)
     assert errors[Way.RANGE] == pytest.approx([0.0, lost, 0.0], abs=0.1)
+    if style is ReplyStyle.JSON:
+        # To the pixel of a view of 64 px: half a pixel at 20 m.
+        assert max(errors[Way.PIXEL]) < 20.0 * 0.5 * math.sqrt(2.0) / 32.0 + 0.1
     assert errors[Way.POSITION] == pytest.approx([0.0, 0.0, 0.0], abs=0.1)

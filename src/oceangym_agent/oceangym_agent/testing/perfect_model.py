@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 import yaml
 
 from oceangym_agent.agent import Agent, GoalView, Privilege, StatusView, Turn
@@ -23,6 +24,7 @@ from oceangym_agent.testing.model_server import ScriptedModelServer
 from oceangym_agent.testing.prompt_reading import read, Reading
 from oceangym_agent.testing.scripts import describe, Plan, say
 from oceangym_core.assets import config_path
+from oceangym_core.contract import SENSOR_AXES
 from oceangym_core.decisions import FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.observation import Observation, StepTruth
@@ -36,6 +38,7 @@ class Way(str, Enum):
     """How a find's place is told, of the ways that prompts offer."""
 
     RANGE = 'range'  # distance and bearing; the place is worked out by the agent
+    PIXEL = 'pixel'  # a pixel of a view and the distance; the same, in JSON replies
     POSITION = 'position'  # coordinates, worked out from the own position that the prompt shows
 
 
@@ -116,14 +119,29 @@ class PerfectModelAgent:
             x, y, z = reading.position
             place = (x + flat * math.cos(course), y + flat * math.sin(course), z + offset[2])
             position = [round(float(v), 1) for v in place]
+        direction, pixel = report.direction, None
+        if self._way is Way.PIXEL and reading.views:
+            direction, pixel = _seen_at(self._pose.rotation.T @ offset, reading)
         return {
             'label': report.label,
             'position': position,
             'range_m': round(float(np.linalg.norm(offset)), 1),
             'bearing_deg': round(math.degrees(bearing), 1),
-            'direction': report.direction,
+            'direction': direction,
+            'pixel': pixel,
             'text': 'clearly seen',
         }
+
+
+def _seen_at(offset: NDArray[np.float64], reading: Reading) -> tuple[str, list[int]]:
+    """Return the view that shows a place in base_link (3,) nearest to its middle, and the pixel."""
+    direction = max(reading.views, key=lambda d: float(np.dot(SENSOR_AXES[d][0], offset)))
+    forward, up = (np.asarray(axis) for axis in SENSOR_AXES[direction])
+    width, height, fov = reading.views[direction]
+    focal = width / 2.0 / math.tan(math.radians(fov) / 2.0) / float(forward @ offset)
+    x = width / 2.0 + focal * float(np.cross(forward, up) @ offset)
+    y = height / 2.0 - focal * float(up @ offset)
+    return direction, [round(x), round(y)]
 
 
 def perfect_options(options: RunOptions, directory: Path) -> RunOptions:

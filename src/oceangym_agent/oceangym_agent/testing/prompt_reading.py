@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import math
 import re
 from typing import Any
@@ -24,6 +24,10 @@ _DETECTION = re.compile(
     r'(?:^|: )- (front|back|left|right|up|down): '
     r'(\d+ % of the image[^\n]*compact sonar contact[^\n]*)',
     re.MULTILINE,
+)
+# The label in front of a view.
+_VIEW = re.compile(
+    r'^(Front|Back|Left|Right|Up|Down) camera, (\d+) x (\d+) px, (\d+) deg', re.MULTILINE
 )
 _PLACE = re.compile(rf'about at \[({_NUMBER}), ({_NUMBER}), ({_NUMBER})\]')
 
@@ -50,6 +54,7 @@ class Reading:
         z_range: Vertical limits [m].
         target: Name of the target.
         detection: What the detector names, None where it is off or nothing agrees.
+        views: Width and height [px] and horizontal field of view [deg] of each camera view.
         markers: The prompt asks for OceanGym's markers instead of JSON.
         describe: The prompt asks for a description of the images and no command.
     """
@@ -62,6 +67,7 @@ class Reading:
     z_range: tuple[float, float] | None = None
     target: str = 'OBJECT'
     detection: Detection | None = None
+    views: Mapping[str, tuple[int, int, float]] = field(default_factory=dict)
     markers: bool = False
     describe: bool = False
 
@@ -99,6 +105,10 @@ def read(body: Mapping[str, Any]) -> Reading:
         z_range=(float(area.group(2)), float(area.group(3))) if area is not None else None,
         target=target.group(1).strip() if target is not None else 'OBJECT',
         detection=_detection(text),
+        views={
+            name.lower(): (int(width), int(height), float(fov))
+            for name, width, height, fov in _VIEW.findall(text)
+        },
         markers=markers,
         describe=not schema and not markers and '"action"' not in text,
     )
