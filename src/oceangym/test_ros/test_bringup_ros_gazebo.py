@@ -135,7 +135,7 @@ def test_six_lidars_become_six_sonars_of_the_embedded_formation(sonar, probe):
     # The wall under the downward sonar is the seabed for the altimeter.
     above = probe.until(lambda: probe.heard['altitude'] and probe.heard['altitude'][-1])
     assert above.range == pytest.approx(8.0 - SONARS['down'].mount.position[2], abs=0.01)
-    assert above.header.stamp.sec == 3 and above.max_range == pytest.approx(30.0)
+    assert above.header.stamp.sec == 3 and above.max_range == pytest.approx(40.0)
 
 
 def test_broken_clouds_are_told_and_the_next_good_one_is_a_ping(sonar, probe, nodes):

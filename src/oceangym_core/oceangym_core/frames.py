@@ -90,8 +90,10 @@ def bounds_polygon(
             (lower[0], upper[1], 0.0),
         ]
     )
-    if shift != FrameShift():
-        drawn = generator(round(1000 * abs(shift.x)), 'frame/corners', round(1000 * abs(shift.y)))
+    drawn_from = (1000 * abs(shift.x), 1000 * abs(shift.y))
+    # A stranger's reset may hold any number.
+    if shift != FrameShift() and all(map(math.isfinite, drawn_from)):
+        drawn = generator(round(drawn_from[0]), 'frame/corners', round(drawn_from[1]))
         corners = np.roll(corners, int(drawn.integers(4)), axis=0)
         corners = corners[::-1] if drawn.random() < 0.5 else corners
     return tuple((float(x), float(y)) for x, y, _ in shift.points_to_odom(corners))
