@@ -298,11 +298,20 @@ def _read_mesh(path: Path) -> Any:
         raise OceanGymError(f'{path}: cannot be read as a mesh: {error}') from error
     if not isinstance(loaded, trimesh.Trimesh) or len(loaded.faces) == 0:
         raise OceanGymError(f'{path}: holds no triangles')
-    uv = getattr(loaded.visual, 'uv', None)
-    for what, values in (('vertices', loaded.vertices), ('texture coordinates', uv)):
-        if values is not None and not np.isfinite(values).all():
-            raise OceanGymError(f'{path}: has {what} that are not finite numbers')
+    check_finite(loaded, str(path))
     return loaded
+
+
+def check_finite(mesh: Any, where: str) -> None:
+    """Refuse a mesh with numbers that the ray tracer cannot take.
+
+    Raises:
+        OceanGymError: Begins with `where`.
+    """
+    uv = getattr(mesh.visual, 'uv', None)
+    for what, values in (('vertices', mesh.vertices), ('texture coordinates', uv)):
+        if values is not None and not np.isfinite(values).all():
+            raise OceanGymError(f'{where}: has {what} that are not finite numbers')
 
 
 def _primitive_mesh(kind: str, size: tuple[float, ...]) -> Any:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.observation import CameraSpec
+from oceangym_core.textures import srgb_to_linear
 from oceangym_gazebo.slopes import surface_normals
 from oceangym_sim.cameras import CameraFrame, CameraRig
 from oceangym_sim.lamps import Lamp
@@ -166,11 +167,5 @@ def _surfaces(
     alone = found & ~normal.any(axis=-1)
     normal[alone] = -points[alone] / distance[alone][:, None]
     in_map = normal.reshape(-1, 3) @ (pose.rotation @ spec.mount.rotation).T
-    albedo = _linear(picture.colour).reshape(-1, 3)
+    albedo = srgb_to_linear(picture.colour / 255.0).reshape(-1, 3)
     return np.where(found, distance, np.inf).ravel(), in_map, albedo
-
-
-def _linear(colour: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """Return linear values 0..1 of sRGB (IEC 61966-2-1)."""
-    value = colour.astype(np.float64) / 255.0
-    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)

@@ -17,7 +17,7 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.sdf import Visual
-from oceangym_core.textures import rgb_picture
+from oceangym_core.textures import linear_to_srgb, rgb_picture, srgb_to_linear
 from oceangym_core.world import load_visual_mesh, World
 
 MAX_TEXTURE = 2048
@@ -81,20 +81,9 @@ class TextureAtlas:
         return Texture(offset=offset, width=width, height=height, levels=levels)
 
 
-_RAMP = np.arange(256) / 255.0
-_SRGB_TO_LINEAR = np.where(
-    _RAMP <= 0.04045, _RAMP / 12.92, ((_RAMP + 0.055) / 1.055) ** 2.4
-).astype(np.float32)
+_SRGB_TO_LINEAR = srgb_to_linear(np.arange(256) / 255.0).astype(np.float32)
 _LINEAR_STEPS = 4096
-_LINEAR_RAMP = np.arange(_LINEAR_STEPS) / (_LINEAR_STEPS - 1)
-_LINEAR_TO_SRGB = np.round(
-    255.0
-    * np.where(
-        _LINEAR_RAMP <= 0.0031308,
-        12.92 * _LINEAR_RAMP,
-        1.055 * _LINEAR_RAMP ** (1 / 2.4) - 0.055,
-    )
-).astype(np.uint8)
+_LINEAR_TO_SRGB = linear_to_srgb(np.arange(_LINEAR_STEPS) / (_LINEAR_STEPS - 1))
 
 
 def _linear_to_srgb(linear: NDArray[np.float32]) -> NDArray[np.uint8]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 import trimesh
 
-from oceangym_core.textures import rgb_picture
+from oceangym_core.textures import linear_to_srgb, rgb_picture, srgb_to_linear
 from oceangym_worlds.mesh_files import MeshFileError
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def albedo_of(mesh: trimesh.Trimesh, *, linear: bool) -> Albedo:
     if colours is not None:
         return _baked(mesh, colours * (1.0 if factor is None else factor))
     if factor is not None:
-        red, green, blue = (int(v) for v in _srgb(factor))
+        red, green, blue = (int(v) for v in linear_to_srgb(factor))
         return Albedo(**{**vars(painted(mesh, (red, green, blue))), 'own': True})
     return painted(mesh, _GREY)
 
@@ -97,7 +97,7 @@ def _factor(material: object, *, linear: bool) -> Array | None:
     if not factor.any() and not linear:
         # Exporters write Kd 0 0 0 beside a texture that they mean to be seen.
         return np.ones(3)
-    return factor if linear else _linear(factor)
+    return factor if linear else srgb_to_linear(factor)
 
 
 def _corner_colours(mesh: trimesh.Trimesh, *, linear: bool) -> Array | None:
@@ -116,7 +116,7 @@ def _corner_colours(mesh: trimesh.Trimesh, *, linear: bool) -> Array | None:
             return None
         colours = np.asarray(trimesh.visual.to_rgba(given))[mesh.faces][..., :3]
     values = np.asarray(colours, dtype=float) / 255.0
-    return values if linear else _linear(values)
+    return values if linear else srgb_to_linear(values)
 
 
 def _textured(picture: Image.Image, factor: Array | None) -> NDArray[np.uint8]:
@@ -126,7 +126,7 @@ def _textured(picture: Image.Image, factor: Array | None) -> NDArray[np.uint8]:
     texels = np.asarray(shown)
     if factor is None or (factor > 0.995).all():
         return texels
-    return _srgb(_linear(texels / 255.0) * factor)
+    return linear_to_srgb(srgb_to_linear(texels / 255.0) * factor)
 
 
 def _baked(mesh: trimesh.Trimesh, colours: Array) -> Albedo:
@@ -162,7 +162,9 @@ def _baked(mesh: trimesh.Trimesh, colours: Array) -> Albedo:
         vertex_normals=np.asarray(mesh.vertex_normals)[mesh.faces].reshape(-1, 3),
         process=False,
     )
-    return Albedo(mesh=split, texture=_srgb(texture).reshape(size, size, 3), uv=uv.reshape(-1, 2))
+    return Albedo(
+        mesh=split, texture=linear_to_srgb(texture).reshape(size, size, 3), uv=uv.reshape(-1, 2)
+    )
 
 
 def _morton_order(points: Array) -> NDArray[np.int64]:
@@ -184,17 +186,3 @@ def _morton_cells(count: int) -> NDArray[np.int64]:
         for axis in range(2):
             cells[:, axis] |= ((number >> (2 * bit + axis)) & 1) << bit
     return cells
-
-
-def _linear(srgb: NDArray[np.floating]) -> Array:
-    """Return linear light of sRGB values 0..1 (IEC 61966-2-1)."""
-    value = np.asarray(srgb, dtype=float)
-    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-
-
-def _srgb(linear: Array) -> NDArray[np.uint8]:
-    """Return linear light 0..1 as sRGB bytes."""
-    value = np.clip(linear, 0.0, 1.0)
-    coded = np.where(value <= 0.0031308, 12.92 * value, 1.055 * value ** (1 / 2.4) - 0.055)
-    texels: NDArray[np.uint8] = np.round(255.0 * coded).astype(np.uint8)
-    return texels

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.errors import unknown_name
+from oceangym_core.textures import linear_to_srgb
 from oceangym_worlds.mesh_ops import uv_of
 from oceangym_worlds.model import Part, Primitive, PropModel
 
@@ -138,7 +139,7 @@ def render_parts(
     for index, part in enumerate(parts):
         scene[f'part_{index}'] = _shape(part)
     picture = np.asarray(mi.render(mi.load_dict(scene)), dtype=float)
-    return tone_map(picture)
+    return linear_to_srgb(picture)
 
 
 def _vertices(parts: Sequence[Part]) -> NDArray[np.float64]:
@@ -169,13 +170,6 @@ def _corners(primitive: Primitive) -> NDArray[np.float64]:
     signs = 2.0 * np.array(list(np.ndindex(2, 2, 2))) - 1.0
     corners: NDArray[np.float64] = primitive.pose.apply(signs * half)
     return corners
-
-
-def tone_map(radiance: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return linear RGB (H, W, 3) as sRGB bytes (IEC 61966-2-1)."""
-    clipped = np.clip(radiance, 0.0, 1.0)
-    curve = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1.0 / 2.4) - 0.055)
-    return np.asarray(np.round(curve * 255.0), dtype=np.uint8)
 
 
 def _fit_distance(

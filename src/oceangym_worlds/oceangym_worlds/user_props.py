@@ -11,6 +11,7 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
+from oceangym_core.world import check_finite
 from oceangym_worlds.config import MESH_SUFFIXES, PropConfig
 from oceangym_worlds.mesh_colours import Albedo, albedo_of, painted
 from oceangym_worlds.mesh_files import MeshFileError, read_mesh_file
@@ -93,12 +94,7 @@ def _load(path: Path, config: PropConfig) -> list[trimesh.Trimesh]:
             f'{where}: {faces} triangles are more than the {MAX_FACES} allowed; decimate it'
         )
     for mesh in meshes:
-        for what, values in (
-            ('vertices', mesh.vertices),
-            ('texture coordinates', getattr(mesh.visual, 'uv', None)),
-        ):
-            if values is not None and not np.isfinite(values).all():
-                raise OceanGymError(f'{where}: has {what} that are not finite numbers')
+        check_finite(mesh, where)
     extent = np.ptp(np.concatenate([m.vertices for m in meshes]), axis=0) * config.scale
     if not 0.05 <= extent.max() <= 200.0:
         raise OceanGymError(
