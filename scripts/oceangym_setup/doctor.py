@@ -49,7 +49,6 @@ _RUNTIME_MODULES = (
     'openai',
     'pymavlink',
     'rich',
-    'typer',
     'matplotlib',
     'networkx',
 )

@@ -12,7 +12,12 @@ from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 
 # Modules whose distribution has another name; Ubuntu packages some without any distribution.
-_MODULES = {'opencv-python-headless': 'cv2', 'pillow': 'PIL', 'pyyaml': 'yaml'}
+_MODULES = {
+    'json-repair': 'json_repair',
+    'opencv-python-headless': 'cv2',
+    'pillow': 'PIL',
+    'pyyaml': 'yaml',
+}
 _REQUIREMENT = re.compile(r'^([A-Za-z0-9_.-]+)(?:>=(\d+))?$')
 
 

@@ -35,7 +35,7 @@ ROSDEP_KEYS = {
 }
 # rosdep knows none of these: the set-up installs them from requirements/.
 WITHOUT_KEY = {
-    'drjit', 'httpx2', 'mapbox_earcut', 'mcap', 'mcap_ros2', 'mitsuba', 'openai',
+    'drjit', 'httpx2', 'json_repair', 'mapbox_earcut', 'mcap', 'mcap_ros2', 'mitsuba', 'openai',
     'pydantic_core', 'pymavlink', 'ray', 'rosbags', 'trimesh',
 }  # fmt: skip
 

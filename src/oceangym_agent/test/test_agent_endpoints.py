@@ -418,7 +418,9 @@ CASES: dict[str, Case] = {
         answers=[Fault(kind=FaultKind.HUGE, text=REPLY)], outcome=REASKED, says='characters'
     ),
     'repetition': Case(
-        answers=[changed(message={'content': '699 ' * 2000})], outcome=REASKED, says='no command'
+        answers=[changed(message={'content': '699 ' * 2000})],
+        outcome=REASKED,
+        says='not one command alone',
     ),
     # ---- parameters that are refused: left out from then on
     'max_tokens refused': Case(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import sys
+import time
 from typing import Any
 
 import pytest
@@ -18,39 +18,28 @@ from oceangym_agent.replies import (
     ReplyError,
     ReplyStyle,
 )
-from oceangym_agent.replies.json_text import find_objects
-from oceangym_agent.replies.limits import MAX_FINDS, MAX_LABEL, MAX_REASON, MAX_TEXT
+from oceangym_agent.replies.limits import (
+    MAX_ANSWER_CHARS,
+    MAX_FINDS,
+    MAX_LABEL,
+    MAX_MENDED_CHARS,
+    MAX_REASON,
+    MAX_TEXT,
+)
 from oceangym_core.contract import Action, ACTION_SETS, Course, DIRECTIONS, STRAIGHT
+from oceangym_core.memory_files import ACTION_WORDS
 
 IMPERATIVES: dict[str, Action] = {
-    'ascend': Action.UP,
-    'go up 5 m': Action.UP,
+    'ascend 5 m': Action.UP,
     'descend': Action.DOWN,
-    'dive 3 m': Action.DOWN,
-    'move forward': Action.FORWARD,
-    'surge ahead 10 m': Action.FORWARD,
+    'move forward 7.5 metres': Action.FORWARD,
     'move backward': Action.BACKWARD,
-    'back up': Action.BACKWARD,
-    'move left': Action.LEFT,
-    'strafe left 4 m': Action.LEFT,
+    'move left 4': Action.LEFT,
     'move right': Action.RIGHT,
-    'sway to starboard': Action.RIGHT,
-    'rotate left': Action.ROTATE_LEFT,
-    'turn to port by 30 degrees': Action.ROTATE_LEFT,
+    'rotate left 30 degrees': Action.ROTATE_LEFT,
     'rotate right': Action.ROTATE_RIGHT,
-    'yaw right 20 deg': Action.ROTATE_RIGHT,
-    'hold position': Action.HOLD,
-    'stay put': Action.HOLD,
-    'stop': Action.STOP,
-}
-BARE: dict[str, Action] = {
-    'forward': Action.FORWARD,
-    'backward': Action.BACKWARD,
-    'left': Action.LEFT,
-    'right': Action.RIGHT,
-    'up': Action.UP,
-    'down': Action.DOWN,
     'hold': Action.HOLD,
+    'stop': Action.STOP,
 }
 DENIALS = (
     'do not {}',
@@ -131,17 +120,18 @@ FRAMES = (
     '{}.',
     '**{}**',
     '`{}`',
-    '"{}"',
     'Action: {}',
     '**Command:** {}',
-    'Action:\n{}',
+    'The slope falls off to the left.\n{}',
     '## Left: sand Right: do not ascend ##\n{}',
     '<think>do not {}</think>{}',
     '<|begin_of_box|>{}<|end_of_box|>',
-    '```\n{}\n```',
+)
+JSON_FRAMES = (
     '{{"action": "{}"}}',
     "{{'action': '{}',}}",
     '```json\n{{"action": "{}"}}\n```',
+    'Here is my reply: {{"action": "{}", "reason": "he said "stop" to me"}} Thanks!',
 )
 
 
@@ -158,24 +148,21 @@ def phrased(template: str, phrase: str) -> str:
     return template.format(*[phrase] * template.replace('{{', '').count('{}'))
 
 
-@pytest.mark.parametrize('frame', FRAMES)
-def test_each_wording_acts_in_each_frame(frame: str) -> None:
-    for phrase, action in {**IMPERATIVES, **BARE}.items():
-        reply = acts(phrased(frame, phrase))
+@pytest.mark.parametrize('case', [str, str.upper, str.title])
+def test_each_command_acts_in_each_frame(case: Any) -> None:
+    for frame, (phrase, action) in itertools.product(FRAMES, IMPERATIVES.items()):
+        reply = acts(phrased(frame, case(phrase)))
         assert reply is not None, phrased(frame, phrase)
         assert reply.action is action, phrased(frame, phrase)
-
-
-@pytest.mark.parametrize('case', [str.upper, str.title, str.capitalize])
-def test_the_case_of_letters_does_not_matter(case: Any) -> None:
-    for phrase, action in IMPERATIVES.items():
-        reply = acts(case(phrase))
-        assert reply is not None and reply.action is action, phrase
+    for frame, action in itertools.product(JSON_FRAMES, ACTION_SETS['oceangym']):
+        for word in (action.value, ACTION_WORDS[action] or 'hold'):
+            reply = acts(phrased(frame, case(word)))
+            assert reply is not None and reply.action is action, phrased(frame, word)
 
 
 @pytest.mark.parametrize('template', DENIALS)
 def test_what_is_denied_never_acts(template: str) -> None:
-    for phrase in (*IMPERATIVES, *BARE):
+    for phrase in IMPERATIVES:
         text = phrased(template, phrase)
         assert acts(text) is None, text
         assert acts(json.dumps({'action': text})) is None, text
@@ -183,7 +170,7 @@ def test_what_is_denied_never_acts(template: str) -> None:
 
 @pytest.mark.parametrize('template', REPORTS)
 def test_what_is_reported_or_supposed_never_acts(template: str) -> None:
-    for phrase in (*IMPERATIVES, *BARE):
+    for phrase in IMPERATIVES:
         text = phrased(template, phrase)
         assert acts(text) is None, text
 
@@ -195,13 +182,6 @@ def test_two_different_commands_never_act(joint: str) -> None:
             text = joint.format(one, two)
             assert acts(text) is None, text
             assert acts(json.dumps({'action': text})) is None, text
-
-
-@pytest.mark.parametrize('joint', ['{}. {}', '{}\n{}', '- {}\n- {}'])
-def test_the_same_command_twice_acts_once(joint: str) -> None:
-    for phrase, action in IMPERATIVES.items():
-        reply = acts(joint.format(phrase, phrase))
-        assert reply is not None and reply.action is action
 
 
 @pytest.mark.parametrize('style', list(ReplyStyle))
@@ -233,17 +213,19 @@ def test_an_error_tells_the_model_what_is_allowed(
 @pytest.mark.parametrize(
     ('text', 'part'),
     [
-        ('ascend then descend', '2 different commands (up, down)'),
+        ('ascend then descend', 'last line is not one command alone'),
+        ('I could ascend.\ndescend', 'says more than what is seen'),
         ('move forward -5 m', 'negative (-5)'),
         ('move forward 0', 'is 0'),
-        ('rotate left 10 m', "not in 'm'"),
+        ('rotate left 10 m', "is '10 m'; give one number of degrees"),
         ('move forward 2000 m', 'at most 1000'),
-        ('all stop', 'hold keeps'),
-        ('descend to 40 m', 'depth, heading or speed'),
-        ('move forward a few metres', 'how far'),
-        ('ascend if clear', 'conditional'),
+        ('move forward 5 m, turn 30 deg', 'more than move forward'),
         ('{"action": "fly"}', "'fly'"),
         ('{"action": "up", "magnitude": "much"}', "'much'"),
+        ('{"action": "up", "magnitude": 3, "distance": 5}', 'several magnitudes'),
+        ('{"action": "up", "args": {"steps": 3}}', "under 'args'"),
+        ('{"action": "up", "Action": "down"}', 'gives "action" twice'),
+        ('{"action": "up"} {"action": "down"}', '2 different commands (down, up)'),
         ('{"environment": {}, "reason": "x"}', 'no key "action"'),
         ('{"environment": {"front": "sa', 'breaks off'),
         ('', 'no answer'),
@@ -309,17 +291,16 @@ def test_the_schema_is_strict_and_names_every_action_and_view(actions: str) -> N
             Course(climb_m=-4),
         ),
         (
-            '{"name": "go", "arguments": {"distance_m": 12, "turn": "45 deg"}}',
+            '{"name": "decide", "arguments": {"action": "go", "distance_m": 12, "turn_deg": "45 deg"}}',
             12.0,
             Course(turn_deg=45.0),
         ),
-        ('{"action": {"type": "go", "magnitude": 5, "climb": 2}}', 5.0, Course(climb_m=2.0)),
         (
             '## Front: sand ##\ngo 18 m, turn -30 deg, climb 4 m',
             18.0,
             Course(turn_deg=-30, climb_m=4),
         ),
-        ('Nothing here.\n`go 12.5 m, altitude 8 m`.', 12.5, Course(altitude_m=8.0)),
+        ('Nothing here.\n`go 12.5 m, altitude 8 m`', 12.5, Course(altitude_m=8.0)),
         ('go', None, STRAIGHT),
     ],
 )
@@ -345,11 +326,11 @@ def test_the_combined_command_is_read_with_extended_actions_only(
         ('{"action": "go", "turn_deg": "left"}', '"turn_deg" is not a number'),
         (
             '{"action": "go", "turn_deg": 10} {"action": "go", "turn_deg": 20}',
-            '2 different courses',
+            '2 different commands',
         ),
         ('{"action": "go", "magnitude": 0}', 'is 0'),
         ('{"action": "forward", "turn_deg": 20}', 'turn_deg is for the action go'),
-        ('move forward 5 m\ngo 5 m', 'another command beside go'),
+        ('move forward 5 m\ngo 5 m', 'says more than what is seen'),
         ('go 5 m, altitude 60 m', 'allowed: 3 .. 50'),
     ],
 )
@@ -371,7 +352,7 @@ def test_a_find_keeps_what_is_known_of_it() -> None:
                         'label': 'SUNKEN SHIP',
                         'position': [12.5, -3, '-60 m'],
                         'range_m': '12 m',
-                        'bearing_deg': '30 degrees to starboard',
+                        'bearing_deg': '-30 deg',
                         'direction': 'Front camera',
                         'text': 'a hull; the stern is not visible',
                     },
@@ -399,7 +380,7 @@ def test_a_find_keeps_what_is_known_of_it() -> None:
 def test_a_marker_find_keeps_what_is_known_of_it() -> None:
     reply = parse_reply(
         '$$ Target object found@@@ H-MARKED LANDING PLATFORM, current position [1.0, 2.0, -63.0], '
-        'camera down detected the target object, distance about 12.5 m, direction 20 degrees to '
+        'camera down detected the target object, distance about 12.5 m, bearing 20 degrees to '
         'port, estimated position [10, -20.5, -75] $$\ndescend 5 m',
         style=ReplyStyle.MARKERS,
     )
@@ -427,7 +408,7 @@ def test_every_field_is_cut_to_its_limit() -> None:
     reply = parse_reply(
         json.dumps(
             {
-                'environment': {'Front camera': long, 'north': 'ignored'},
+                'environment': {'front': long, 'north': 'ignored'},
                 'special_objects': [f'object {i}' for i in range(500)],
                 'finds': [{'label': f'{i} {long}'[:200], 'text': 'z' * 600} for i in range(40)],
                 'action': 'up',
@@ -455,27 +436,8 @@ def test_surrogates_and_controls_do_not_leave_the_parser() -> None:
     assert said == 'a b c d😀S HIP'
 
 
-def operations(text: str) -> int:
-    """Count the calls that parsing takes: a measure that no loaded machine changes."""
-    count = 0
-
-    def step(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ('call', 'c_call')
-
-    sys.setprofile(step)
-    try:
-        acts(text)
-        list(find_objects(text))
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize(
-    'unit',
-    [
+UNITS = (
+    *(
         '{',
         '[',
         '{"a":',
@@ -484,26 +446,40 @@ def operations(text: str) -> int:
         '{"a": "x ',
         "{'",
         '{"a": 1} ',
-        '{"a": {}} junk { ',
+        '{"action": ',
+    ),
+    *(
         '"" ',
         '“',
         'ascend, ',
         'do not ascend. ',
+        '#',
+        '$',
+        '*',
         '## ',
         '$$ ',
         '*** SPECIAL OBJECTS DETECTED: ',
+    ),
+    *(
+        '$$ target object ',
         '<think>',
         '<answer>',
         'Action: ',
         '- option:\n',
         'a' * 30 + ' ',
         '(1, 2, 3), ',
-    ],
+    ),
+    *('camera front ', 'distance ', '{"a": {}} junk { ', '[1, '),
 )
-def test_the_work_grows_no_faster_than_the_text(unit: str) -> None:
-    length = 2500
-    short, long = (operations((unit * length)[:n]) for n in (length, 4 * length))
-    assert long <= 5 * short + 500
+
+
+def test_no_text_takes_long() -> None:
+    """The slowest takes 0.3 s on one core; quadratic patterns take minutes at this length."""
+    started = time.process_time()
+    for unit in UNITS:
+        acts((unit * MAX_ANSWER_CHARS)[:MAX_ANSWER_CHARS])
+        acts('{"action": "up", ' + (unit * MAX_ANSWER_CHARS)[:MAX_MENDED_CHARS] + '}')
+    assert time.process_time() - started < 120.0
 
 
 @pytest.mark.timeout(60)

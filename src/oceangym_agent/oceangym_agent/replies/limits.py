@@ -6,7 +6,9 @@ import re
 
 MAX_REPLY_CHARS = 2_000_000  # as received, with thoughts
 MAX_ANSWER_CHARS = 100_000  # what is left to understand
-MAX_DEPTH = 12  # of nested JSON
+# Mending takes time that grows with the square of the text's length.
+MAX_MENDED_CHARS = 8_000
+MAX_MENDED_BRACKETS = 60
 
 MAX_FINDS = 16
 MAX_SPECIAL_OBJECTS = 32

@@ -4,156 +4,108 @@ from __future__ import annotations
 
 import re
 
-from oceangym_agent.replies.finds import distinct, find_in_marker
-from oceangym_agent.replies.limits import (
-    MAX_FINDS,
-    MAX_REASON,
-    MAX_SPECIAL_OBJECTS,
-    MAX_TEXT,
-    tidy,
-)
-from oceangym_agent.replies.phrases import Command, normalised
-from oceangym_agent.replies.prose import find_command
-from oceangym_agent.replies.quantities import magnitude_of, NUMBER, read_quantity
-from oceangym_agent.replies.reply import Find, ParsedReply, ReplyError
-from oceangym_agent.replies.views import environment_in
-from oceangym_core.contract import Action, Course
+from oceangym_agent.replies.finds import cut_out_finds
+from oceangym_agent.replies.limits import MAX_REASON, MAX_SPECIAL_OBJECTS, MAX_TEXT, tidy
+from oceangym_agent.replies.magnitudes import DEGREES, magnitude_of, METRES, NUMBER, number_of
+from oceangym_agent.replies.reply import ParsedReply, ReplyError
+from oceangym_core.contract import Action, Course, DIRECTIONS
+from oceangym_core.memory_files import ACTION_WORDS
 
-_SPECIAL = re.compile(r'\*{2,3}\s*special objects?(?: detected)?\s*:?\**\s*:?', re.IGNORECASE)
-_SPECIAL_END = re.compile(r'\*{2,}|\n|##|\$\$')
-# A short line after hashes is a heading of markdown, not the start of OceanGym's block.
-_MARKDOWN_HEADING = re.compile(
-    r'^[ \t]*#{1,6}[ \t]+(?!.*environment)([^#:\n]{1,80}:?)[ \t]*#*[ \t]*$', re.M | re.I
+_VIEWS = re.compile(r'(?<!#)#{2,}(?:(?P<inside>[^#]*)#{2,}|(?P<open>[^#\n]*)$)', re.MULTILINE)
+_SPECIAL = re.compile(
+    r'(?<!\*)\*{2,3}\s{0,9}special objects? detected\s*:?\**\s*:?(?P<inside>[^*\n#$]*)(?:\*{2,3})?',
+    re.I,
 )
-_METRES, _DEGREES = (
-    rf'{NUMBER}(?: ?(?:{unit}))?' for unit in ('m|metres?|meters?', 'deg|degrees?|°')
-)
-_GO = re.compile(
-    rf'go(?: (?P<way>{_METRES}))?(?:,? turn (?P<turn>{_DEGREES}))?'
+_VIEW = re.compile(rf'\b({"|".join(DIRECTIONS)})\s*:', re.IGNORECASE)
+
+_WORDS = {word: action for action, word in ACTION_WORDS.items() if word} | {'hold': Action.HOLD}
+_WORD = '|'.join(re.escape(word) for word in sorted(_WORDS, key=len, reverse=True))
+_METRES, _DEGREES = (rf'{NUMBER}(?:\s?(?:{unit}))?' for unit in (METRES, DEGREES))
+_COMMAND = re.compile(
+    rf'(?:(?:action|command)\s*:\s*)?(?P<word>{_WORD})(?:\s(?P<magnitude>{NUMBER}(?:\s?[a-z°]+)?))?'
+    rf'(?:,? turn (?P<turn>{_DEGREES}))?'
     rf'(?:,? climb (?P<climb>{_METRES})|,? altitude (?P<altitude>{_METRES}))?'
 )
-_IN_ITS_PLACE = ('move forward', 'move backward')
-_HASHES = re.compile(r'#{2,}')
-_DOLLARS = re.compile(r'\${2,}')
-_NOTHING = re.compile(r'(?:none|no|n/?a|nothing|-)\b.{0,40}', re.IGNORECASE)
+# Beside the command these make it doubtful which one is meant, or whether it is meant at all.
+_DOUBT = re.compile(
+    r'\b(?:ascend|descend|move|rotate|turn|go|hold|stop|forward|backward|example|instead|previous|option)',
+    re.IGNORECASE,
+)
 
 
 def read_marker_reply(text: str) -> ParsedReply:
-    """Return the reply written with OceanGym's markers, or in free text.
+    """Return the reply written in OceanGym's format.
+
+    The command stands alone in the last line. Sentences before it are allowed as long as they end
+    as sentences do and speak of no command.
 
     Raises:
-        ReplyError: Outside of the markers there is not exactly one command.
+        ReplyError: There is no such command, or it is not the only one.
     """
-    text = _MARKDOWN_HEADING.sub(r'# \1', text)
-    text, specials = _cut_out_special(text)
-    text, found_blocks = _cut_out(text, _DOLLARS)
-    text, views = _cut_out(text, _HASHES)
-    finds = [find for block in found_blocks if (find := find_in_marker(block)) is not None]
-    text, loose = _loose_finds(text)
-    command = _go(text) or find_command(text)
-    said = tidy(text, MAX_REASON)
+    text, finds = cut_out_finds(text)
+    special = [match['inside'] for match in _SPECIAL.finditer(text)]
+    text = _SPECIAL.sub('\n', text)
+    views = ' '.join(match['inside'] or match['open'] or '' for match in _VIEWS.finditer(text))
+    said, line = _last_line(_VIEWS.sub('\n', text))
+    action, magnitude, course = _command(line)
+    if said and (said[-1] not in '.!)' or _DOUBT.search(said)):
+        raise ReplyError(
+            'Beside the command in its last line it says more than what is seen; '
+            'give the command alone.'
+        )
     return ParsedReply(
-        action=command.action,
-        magnitude=command.magnitude,
-        course=command.course,
-        environment=environment_in(' '.join(views)[: 10 * MAX_REASON]),
-        special_objects=_special_objects(specials),
-        finds=distinct([*finds, *loose]),
-        reason=said if len(said.split()) > 6 else '',
+        action=action,
+        magnitude=magnitude,
+        course=course,
+        environment=_environment(views[: 10 * MAX_REASON]),
+        special_objects=_special_objects(special),
+        finds=finds,
+        reason=tidy(said, MAX_REASON),
     )
 
 
-def _go(text: str) -> Command | None:
-    """Return the command of the extended actions that stands alone in the last line, if one does.
+def _last_line(text: str) -> tuple[str, str]:
+    """Return the text before the last line that is not empty, and that line without emphasis."""
+    before, _, line = text.strip(' \t\n`*').rpartition('\n')
+    return before.strip(' \t\n`*'), line.replace('**', '').strip(' \t`*.')
+
+
+def _command(line: str) -> tuple[Action, float | None, Course]:
+    """Return the command that a line is.
 
     Raises:
-        ReplyError: Its distance cannot be flown, or it is not the one command of the text.
+        ReplyError: It is none, or cannot be carried out.
     """
-    *before, line = text.strip().split('\n')
-    match = _GO.fullmatch(normalised(line).strip(' .`*'))
+    match = _COMMAND.fullmatch(' '.join(line.lower().split()))
     if match is None:
-        return None
-    try:
-        # What holds for any other command in its place holds for it: no second one, no example.
-        for word in _IN_ITS_PLACE:
-            find_command('\n'.join([*before, word]))
-    except ReplyError:
-        raise ReplyError('It gives another command beside go, or go as an example only.') from None
-    way, turn, climb, altitude = (
-        read_quantity(match[name] or '') for name in ('way', 'turn', 'climb', 'altitude')
-    )
-    return Command(
-        action=Action.GO,
-        magnitude=None if way is None else magnitude_of(Action.GO, way),
-        course=Course(
-            turn_deg=None if turn is None else turn.value or None,
-            climb_m=None if climb is None else climb.value or None,
-            altitude_m=None if altitude is None else altitude.value or None,
-        ),
-    )
+        raise ReplyError('Its last line is not one command alone.')
+    action = _WORDS[match['word']]
+    values = {
+        'turn_deg': number_of(match['turn'], 'deg'),
+        'climb_m': number_of(match['climb'], 'm'),
+        'altitude_m': number_of(match['altitude'], 'm'),
+    }
+    if action is not Action.GO and any(value is not None for value in values.values()):
+        raise ReplyError(f'Its last line asks for more than {match["word"]}.')
+    course = Course(**{name: value or None for name, value in values.items()})
+    return action, magnitude_of(action, match['magnitude']), course
 
 
-def _cut_out(text: str, marker: re.Pattern[str]) -> tuple[str, list[str]]:
-    """Return a text without the parts between pairs of a marker, and these parts.
-
-    A part that is never closed ends with its line.
-    """
-    kept: list[str] = []
-    inside: list[str] = []
-    position = 0
-    while (start := marker.search(text, position)) is not None:
-        kept.append(text[position : start.start()])
-        end = marker.search(text, start.end())
-        if end is not None:
-            inside.append(text[start.end() : end.start()])
-            position = end.end()
-            continue
-        line_end = text.find('\n', start.end())
-        if not text[start.end() : line_end if line_end >= 0 else len(text)].strip():
-            line_end = text.find('\n', line_end + 1) if line_end >= 0 else -1
-        position = line_end if line_end >= 0 else len(text)
-        inside.append(text[start.end() : position])
-    kept.append(text[position:])
-    return '\n'.join(kept), [part for part in inside if part.strip()]
-
-
-def _cut_out_special(text: str) -> tuple[str, list[str]]:
-    """Return a text without ``*** SPECIAL OBJECTS DETECTED: .. ***``, and what these name."""
-    kept: list[str] = []
-    inside: list[str] = []
-    position = 0
-    while (start := _SPECIAL.search(text, position)) is not None:
-        kept.append(text[position : start.start()])
-        end = _SPECIAL_END.search(text, start.end())
-        stop = end.start() if end else len(text)
-        inside.append(text[start.end() : stop])
-        position = end.end() if end and end.group().startswith('*') else stop
-    kept.append(text[position:])
-    return '\n'.join(kept), inside
+def _environment(text: str) -> dict[str, str]:
+    """Return the views of ``Left: sand Right: rock ..``."""
+    views: dict[str, str] = {}
+    matches = list(_VIEW.finditer(text))
+    for match, following in zip(matches, [*matches[1:], None]):
+        end = following.start() if following else len(text)
+        seen = tidy(text[match.end() : end][: 4 * MAX_TEXT], MAX_TEXT).strip(' ,;-*')
+        if seen:
+            views.setdefault(match[1].lower(), seen)
+    return views
 
 
 def _special_objects(blocks: list[str]) -> tuple[str, ...]:
-    names: list[str] = []
-    for block in blocks[:MAX_SPECIAL_OBJECTS]:
-        line = tidy(block, 4 * MAX_TEXT).strip(' .,;')
-        parts = line.split(';') if ';' in line else line.split(',')
-        # A comma within a sentence separates no names.
-        if ';' not in line and any(len(part.split()) > 5 for part in parts):
-            parts = [line]
-        names += [tidy(part, MAX_TEXT) for part in parts]
-    kept = dict.fromkeys(name for name in names if name and not _NOTHING.fullmatch(name))
+    names = [
+        tidy(name, MAX_TEXT).strip(' .') for block in blocks for name in re.split('[,;]', block)
+    ]
+    kept = dict.fromkeys(name for name in names if name and name.lower() != 'none')
     return tuple(kept)[:MAX_SPECIAL_OBJECTS]
-
-
-def _loose_finds(text: str) -> tuple[str, list[Find]]:
-    """Return a text without lines that hold ``@@@`` though no ``$$``, and their finds."""
-    kept: list[str] = []
-    finds: list[Find] = []
-    for line in text.split('\n'):
-        if '@@@' not in line:
-            kept.append(line)
-            continue
-        find = find_in_marker(line) if len(finds) < MAX_FINDS else None
-        if find is not None:
-            finds.append(find)
-    return '\n'.join(kept), finds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from oceangym_agent.replies.answer import answer_of
 from oceangym_agent.replies.instructions import remedy
 from oceangym_agent.replies.json_reply import read_json_reply
 from oceangym_agent.replies.markers import read_marker_reply
 from oceangym_agent.replies.reply import ParsedReply, ReplyError, ReplyStyle
-from oceangym_agent.replies.wrappers import answer_of
 from oceangym_core.contract import ACTION_SETS, STRAIGHT
 from oceangym_core.errors import OceanGymError
 
@@ -16,9 +16,8 @@ from oceangym_core.errors import OceanGymError
 def parse_reply(text: str, *, style: ReplyStyle, actions: str = 'oceangym') -> ParsedReply:
     """Return what a reply says.
 
-    Either style is understood whichever was asked for: JSON that names an action goes before any
-    text beside it, and text without JSON is read for markers and one command. Nothing that is
-    negated, quoted, supposed or asked ever counts as a command.
+    Either style is understood whichever was asked for: a JSON object with the key ``action``, or
+    OceanGym's markers with the command alone in the last line. Anything else is asked again.
 
     Args:
         text: As received.
