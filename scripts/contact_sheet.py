@@ -313,7 +313,7 @@ def main() -> int:
     """Write the sheets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
-    parser.add_argument('--output', type=Path, default=Path('src/oceangym_sim/docs'))
+    parser.add_argument('--output', type=Path, default=Path('docs/sensors'))
     parser.add_argument('--waters', nargs='+', default=list(WATERS))
     parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     parser.add_argument('--all', action='store_true', help='every target, not one of each kind')

@@ -147,7 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
     parser.add_argument(
-        '--output', type=Path, default=Path('src/oceangym_sim/docs/instruments.jpg')
+        '--output', type=Path, default=Path('docs/sensors/instruments.jpg')
     )
     parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     arguments = parser.parse_args()
