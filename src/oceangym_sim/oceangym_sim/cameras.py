@@ -37,6 +37,8 @@ _BLUR_NEAR = 2.0
 LEAST_GREY = 3.0
 # Pixels a side that the exposure looks at.
 _METERED = 128
+# Pixels from one traced ray to the next where a camera only helps to balance the others' colours.
+_BALANCE_STRIDE = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,10 +193,17 @@ class CameraRig:
             [self.sensor.fall_off(optical_rays(spec)[:, 2]) for spec in specs]
         )
         self._fall_off_lanes = mi.Float(self._fall_off)
+        self._sparse_lanes: dict[frozenset[str], tuple[Any, NDArray[np.intp]]] = {}
         dr.eval(*self._rays, self._camera, self._offsets, self._fall_off_lanes)
 
     def render(
-        self, *, pose: Pose, index: int, lamp_level: float, motion: Motion | None = None
+        self,
+        *,
+        pose: Pose,
+        index: int,
+        lamp_level: float,
+        motion: Motion | None = None,
+        only: frozenset[str] | None = None,
     ) -> dict[str, CameraFrame]:
         """Return every camera's frame from a vehicle pose (base_link in map), by direction.
 
@@ -203,10 +212,17 @@ class CameraRig:
             index: Of the observation; with the seed it fixes every noise bit.
             lamp_level: 0..1.
             motion: Of the vehicle, for motion blur; None: it holds still.
+            only: Directions wanted, of a rig with one sample and without normals. The other cameras
+                are traced coarsely, since all share one white balance.
         """
+        assert only is None or (len(self._rays) == 1 and not self._normals)
         self._scene.activate()
-        picture, direct, hits = self._trace(pose, lamp_level)
+        picture, direct, hits = self._trace(pose, lamp_level, only)
         distance, instance = hits.distance.numpy(), hits.instance.numpy()
+        if only is not None:
+            source = self._sparse(only)[1]
+            picture, direct = picture[:, source], direct[:, source]
+            distance, instance = distance[source], instance[source]
         views = self._without(pose, lamp_level, picture, distance, instance)
         if motion is not None:
             shares = motion.shares(max(spec.focal_length for spec in self.specs))
@@ -236,6 +252,8 @@ class CameraRig:
         normals = self._optical_normals(hits, pose) if self._normals else None
         frames = {}
         for spec, part in zip(self.specs, self._parts()):
+            if only is not None and spec.direction not in only:
+                continue
             size = (spec.height, spec.width)
             normal = None
             if normals is not None:
@@ -268,13 +286,31 @@ class CameraRig:
     def _parts(self) -> list[slice]:
         return [slice(a, b) for a, b in zip(self._starts[:-1], self._starts[1:])]
 
+    def _sparse(self, only: frozenset[str]) -> tuple[Any, NDArray[np.intp]]:
+        """Return the pixels to trace where only some cameras matter, and each pixel's place in them."""
+        if only not in self._sparse_lanes:
+            pixels = []
+            for spec, start in zip(self.specs, self._starts):
+                step = 1 if spec.direction in only else _BALANCE_STRIDE
+                row, column = (
+                    np.minimum(np.arange(n) // step * step + step // 2, n - 1)
+                    for n in (spec.height, spec.width)
+                )
+                pixels.append((start + row[:, None] * spec.width + column).ravel())
+            lanes, source = np.unique(np.concatenate(pixels), return_inverse=True)
+            self._sparse_lanes[only] = (mi.UInt32(lanes.astype(np.uint32)), source)
+        return self._sparse_lanes[only]
+
     def _trace(
-        self, pose: Pose, lamp_level: float
+        self, pose: Pose, lamp_level: float, only: frozenset[str] | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], Hits]:
-        """Return total and direct radiance, (3, pixels), and the hits of the first sample."""
-        radiance, direct, hits = self._radiance(
-            Placement.of(pose), self._rays[0], self._camera, lamp_level
-        )
+        """Return total and direct radiance, (3, rays), and the hits of the first sample."""
+        rays, camera = self._rays[0], self._camera
+        if only is not None:
+            lanes = self._sparse(only)[0]
+            rays, camera = dr.gather(mi.Vector3f, rays, lanes), dr.gather(mi.UInt32, camera, lanes)
+            dr.eval(rays, camera)
+        radiance, direct, hits = self._radiance(Placement.of(pose), rays, camera, lamp_level)
         wanted = [radiance, direct, hits.distance, hits.instance]
         dr.eval(*wanted, *([hits.normal] if self._normals else []))
         return radiance.numpy(), direct.numpy(), hits

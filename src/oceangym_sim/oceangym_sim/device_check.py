@@ -255,6 +255,7 @@ def run_trial(device: str) -> tuple[dict[str, str], list[str]]:
     ears = SonarRig(scene=scene, specs=(sonar,), seed=0)
     place = Pose.of((-WALL_RANGE, 0.0, -30.0))
     ping = ears.observe(pose=place, index=0)['front']
+    assert ping.mean is not None
     beam = sonar.beams // 2
     bins = (WALL_RANGE - sonar.range_min) / (sonar.range_max - sonar.range_min) * sonar.range_bins
     expect("the wall's echo's bin", float(ping.mean[:, beam].argmax()), bins, BIN_TOLERANCE + 0.5)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import Anchor
+from oceangym_core.observation import CameraSpec, SonarSpec
+from oceangym_core.world import Anchor, Instance, load_visual_mesh, World
+from oceangym_sim.camera_rays import optical_rays
 from oceangym_sim.cameras import CameraFrame
-from oceangym_sim.sonar import PingFormer
+from oceangym_sim.sonar import Bounces, PingFormer, REACH
 from oceangym_sim.sonar_rig import SonarFrame
 
 # A pixel counts if it differs by more than this many standard deviations of the image from what
@@ -19,6 +20,9 @@ from oceangym_sim.sonar_rig import SonarFrame
 CONTRAST_SIGMA = 2.0
 # A sonar cell counts if the target's whole echo is at least 6 dB over the scene without it.
 ECHO_RATIO = 10.0**0.6
+# Boxes along a target's longest axis: few, but tight about a winding pipe.
+_PARTS = 32
+_CORNERS = np.stack(np.meshgrid(*[(0.0, 1.0)] * 3), axis=-1).reshape(-1, 3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,18 +32,24 @@ class Target:
     Attributes:
         anchor: The target point.
         instances: Indices of its instances in the scene.
+        boxes: Corners in map [m] of boxes that hold all its triangles, (boxes, 8, 3).
     """
 
     anchor: Anchor
     instances: NDArray[np.uint32]
+    boxes: NDArray[np.float64]
 
     @classmethod
-    def of(cls, anchor: Anchor, instance_names: tuple[str, ...]) -> Target:
-        """Find an anchor's instances in a scene."""
+    def of(cls, anchor: Anchor, instance_names: tuple[str, ...], world: World) -> Target:
+        """Find an anchor's instances in a world's scene."""
         known = {name: i for i, name in enumerate(instance_names)}
         return cls(
             anchor=anchor,
             instances=np.asarray([known[name] for name in anchor.instances], dtype=np.uint32),
+            boxes=_within(
+                anchor,
+                np.concatenate([_boxes(world.instance(name)) for name in anchor.instances]),
+            ),
         )
 
     def near(self, position: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -49,6 +59,73 @@ class Target:
         away = position - np.asarray(self.anchor.point, dtype=position.dtype)
         close: NDArray[np.bool_] = (away * away).sum(axis=-1) <= self.anchor.radius**2
         return close
+
+
+def _boxes(instance: Instance) -> NDArray[np.float64]:
+    """Return corners in map of boxes that hold an instance's triangles, (boxes, 8, 3)."""
+    boxes = []
+    for visual in instance.model.visuals:
+        corners = np.asarray(load_visual_mesh(visual).triangles)
+        middle = corners.mean(axis=1)
+        axis = int(np.ptp(middle, axis=0).argmax())
+        for part in np.array_split(np.argsort(middle[:, axis]), _PARTS):
+            if len(part):
+                points = corners[part].reshape(-1, 3)
+                low, high = points.min(axis=0), points.max(axis=0)
+                boxes.append(instance.pose.apply(low + _CORNERS * (high - low)))
+    return np.asarray(boxes).reshape(-1, 8, 3)
+
+
+def _within(anchor: Anchor, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the boxes that may reach into an anchor's radius."""
+    if anchor.radius is None:
+        return boxes
+    offset = boxes - np.asarray(anchor.point)
+    outside = (offset > anchor.radius).all(axis=1) | (offset < -anchor.radius).all(axis=1)
+    inside: NDArray[np.float64] = boxes[~outside.any(axis=-1)]
+    return inside
+
+
+def camera_meets(target: Target, spec: CameraSpec, pose: Pose) -> bool:
+    """Return whether any part of a target may lie in a camera's view, hidden or not.
+
+    Args:
+        target: What to look for.
+        spec: The camera.
+        pose: base_link in map.
+    """
+    x, y, z = np.moveaxis((pose @ spec.mount).inverse().apply(target.boxes), -1, 0)
+    rays = optical_rays(spec)
+    slopes = rays[:, :2] / rays[:, 2:]
+    left, top = slopes.min(axis=0) - 1.0 / spec.focal_length
+    right, bottom = slopes.max(axis=0) + 1.0 / spec.focal_length
+    sides = (x < left * z, x > right * z, y < top * z, y > bottom * z, z < 0.0)
+    return not bool(np.any([side.all(axis=-1) for side in sides], axis=0).all())
+
+
+def sonar_meets(target: Target, former: PingFormer, pose: Pose) -> bool:
+    """Return whether any part of a target may lie in a sonar's fan, side lobes included.
+
+    Args:
+        target: What to listen for.
+        former: Of the sonar.
+        pose: base_link in map.
+    """
+    spec = former.spec
+    up, starboard, ahead = np.moveaxis((pose @ spec.mount).inverse().apply(target.boxes), -1, 0)
+    highest = np.tan(former.cells.angle.max() + former.cells.height.max())
+    level = highest * np.hypot(starboard, ahead)
+    # A cone is convex as a box is: all corners in it, all of the box in it.
+    sides = [up > level, up < -level]
+    edge = spec.azimuth_aperture / 2
+    if edge <= np.pi / 2:
+        across, along = np.cos(edge) * starboard, np.sin(edge) * ahead
+        sides += [across > along, across < -along]
+    corners = np.stack([up, starboard, ahead])
+    nearest = np.clip(0.0, corners.min(axis=-1), corners.max(axis=-1))
+    away = np.linalg.norm(nearest, axis=0) > spec.range_max * REACH
+    missed = np.any([away, *(side.all(axis=-1) for side in sides)], axis=0)
+    return not bool(missed.all())
 
 
 def camera_pixels(target: Target, frame: CameraFrame, spec: CameraSpec, pose: Pose) -> int:
@@ -93,28 +170,28 @@ def sonar_cells(target: Target, frame: SonarFrame, former: PingFormer, group: in
     behind = frame.behind[group]
     if behind is None or not mine.any():
         return 0
-    whole = _echo(target, frame, former, mine)
-    rest = frame.mean - whole + former.noise_free(*behind)
-    rest = np.maximum(rest, 0.0) + former.noise_floor[:, None]
-    echo = whole
-    if target.anchor.radius is not None:
-        echo = _echo(target, frame, former, mine & target.near(frame.position), near=True)
-    return int(((echo >= ECHO_RATIO * rest) & (echo > 0.0)).sum())
+    own = rest = None
+    if frame.bounces is not None:
+        touched = np.isin(frame.bounces.instance, target.instances)
+        rest = frame.bounces.only(~(touched[0] | touched[1]))
+        touched &= target.near(frame.bounces.position)
+        own = frame.bounces.only(touched[0] | touched[1])
+    mine &= target.near(frame.position)
+    bins = _bins(former.spec, frame.near[mine], frame.far[mine], own)
+    power = np.where(mine, frame.power, np.float32(0.0))
+    echo = former.noise_free(frame.near, frame.far, power, own, bins=bins)
+    without = former.noise_free(*behind, rest, bins=bins) + former.noise_floor[bins, None]
+    return int(((echo >= ECHO_RATIO * without) & (echo > 0.0)).sum())
 
 
-def _echo(
-    target: Target,
-    frame: SonarFrame,
-    former: PingFormer,
-    mine: NDArray[np.bool_],
-    *,
-    near: bool = False,
-) -> NDArray[np.float32]:
-    """Return the mean image of some rays and of the target's second bounces."""
-    bounces = frame.bounces
-    if bounces is not None:
-        touched = np.isin(bounces.instance, target.instances)
-        if near:
-            touched &= target.near(bounces.position)
-        bounces = bounces.only(touched[0] | touched[1])
-    return former.noise_free(frame.near, frame.far, np.where(mine, frame.power, 0.0), bounces)
+def _bins(
+    spec: SonarSpec, near: NDArray[np.float32], far: NDArray[np.float32], bounces: Bounces | None
+) -> slice:
+    """Return the range bins that some rays and second bounces reach: all others stay silent."""
+    ranges = [near, far] + ([] if bounces is None else [bounces.distance])
+    covered = (np.concatenate(ranges) - spec.range_min) / spec.range_resolution
+    if not len(covered):
+        return slice(0, 0)
+    # A footprint is at least a quarter bin wide.
+    low, high = int(np.floor(covered.min())) - 1, int(np.ceil(covered.max())) + 1
+    return slice(max(low, 0), min(max(high, 0), spec.range_bins))

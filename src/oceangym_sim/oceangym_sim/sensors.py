@@ -17,7 +17,13 @@ from oceangym_sim.camera_truth import CameraTruth, Labeller
 from oceangym_sim.cameras import CameraFrame, CameraRig, Motion
 from oceangym_sim.fan import FanProjector
 from oceangym_sim.lamps import Lamp
-from oceangym_sim.perceptible import camera_pixels, sonar_cells, Target
+from oceangym_sim.perceptible import (
+    camera_meets,
+    camera_pixels,
+    sonar_cells,
+    sonar_meets,
+    Target,
+)
 from oceangym_sim.scene import RayScene
 from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
 from oceangym_sim.sonar_rig import SonarFrame, SonarRig
@@ -91,13 +97,13 @@ class SensorSuite:
         self._world, self._device = world, device
         self._scene = scene
         self._cameras: CameraRig | None = None
-        self._sonars: SonarRig | None = None
+        self._sonars: tuple[SonarRig, ...] = ()
         self._targets: tuple[Target, ...] = ()
         self.labeller: Labeller | None = None
         if mode == 'none':
             return
         scene = self.scene
-        self._targets = tuple(Target.of(anchor, scene.instance_names) for anchor in anchors)
+        self._targets = tuple(Target.of(anchor, scene.instance_names, world) for anchor in anchors)
         groups = {target.instances.tobytes(): target.instances for target in self._targets}
         # Stretches of one pipe are one thing to look past.
         self._groups = tuple(list(groups).index(t.instances.tobytes()) for t in self._targets)
@@ -118,12 +124,17 @@ class SensorSuite:
             if labels and not truth:
                 self.labeller = Labeller(world, cameras)
         if sonars:
-            self._sonars = SonarRig(
-                scene=scene,
-                specs=sonars,
-                seed=seed,
-                water=sound,
-                targets=tuple(groups.values()),
+            # For the truth most sonars can stay silent most of the time.
+            together = [(spec,) for spec in sonars] if truth else [sonars]
+            self._sonars = tuple(
+                SonarRig(
+                    scene=scene,
+                    specs=specs,
+                    seed=seed,
+                    water=sound,
+                    targets=tuple(groups.values()),
+                )
+                for specs in together
             )
             self._fans = {} if truth else {spec.direction: FanProjector(spec) for spec in sonars}
         self._wanted = np.concatenate(
@@ -161,9 +172,14 @@ class SensorSuite:
         hashes: dict[str, str] = {}
         labels: dict[str, CameraTruth] = {}
         render = self.mode == 'all'
-        if self._cameras is not None:
+        wanted = None if render else self._in_view(pose)
+        if self._cameras is not None and (render or wanted):
             frames = self._cameras.render(
-                pose=pose, index=index, lamp_level=lamp_level, motion=motion if render else None
+                pose=pose,
+                index=index,
+                lamp_level=lamp_level,
+                motion=motion if render else None,
+                only=wanted,
             )
             sightings += self._camera_sightings(pose, frames)
             if render:
@@ -173,15 +189,17 @@ class SensorSuite:
                 labels = {
                     name: self.labeller.label(frame, name, pose) for name, frame in frames.items()
                 }
-        if self._sonars is not None:
-            pings = self._sonars.observe(
+        for rig in self._sonars:
+            if not render and not self._in_fan(rig, pose):
+                continue
+            pings = rig.observe(
                 pose=pose,
                 index=index,
                 noise=render,
                 only_with=None if render else self._wanted,
                 self_noise=0.0 if thrust is None else thruster_noise_share(thrust),
             )
-            sightings += self._sonar_sightings(pings)
+            sightings += self._sonar_sightings(rig, pings)
             for name, frame in pings.items():
                 if frame.polar is not None:
                     sonars[name] = SonarPing(
@@ -209,7 +227,7 @@ class SensorSuite:
         found = []
         for spec in self._cameras.specs:
             name = spec.direction
-            for target in self._targets:
+            for target in self._targets if name in frames else ():
                 seen = camera_pixels(target, frames[name], spec, pose)
                 count = seen * self._pixel_factors[name]
                 if count:
@@ -220,10 +238,21 @@ class SensorSuite:
                     )
         return found
 
-    def _sonar_sightings(self, frames: dict[str, SonarFrame]) -> list[Sighting]:
-        assert self._sonars is not None
+    def _in_view(self, pose: Pose) -> frozenset[str]:
+        """Return the cameras that may show a target."""
+        specs = () if self._cameras is None else self._cameras.specs
+        return frozenset(
+            spec.direction
+            for spec in specs
+            if any(camera_meets(target, spec, pose) for target in self._targets)
+        )
+
+    def _in_fan(self, rig: SonarRig, pose: Pose) -> bool:
+        return any(sonar_meets(target, f, pose) for f in rig.formers for target in self._targets)
+
+    def _sonar_sightings(self, rig: SonarRig, frames: dict[str, SonarFrame]) -> list[Sighting]:
         found = []
-        for former in self._sonars.formers:
+        for former in rig.formers:
             name = former.spec.direction
             for target, group in zip(self._targets, self._groups):
                 if name not in frames:

@@ -206,7 +206,13 @@ class PingFormer:
         return np.where(found, power * self._shares, 0.0).astype(np.float32)
 
     def noise_free(
-        self, near: Grid, far: Grid, power: Grid, bounces: Bounces | None = None
+        self,
+        near: Grid,
+        far: Grid,
+        power: Grid,
+        bounces: Bounces | None = None,
+        *,
+        bins: slice = slice(None),
     ) -> Grid:
         """Return the mean echo image, (range_bins, beams), full scale 1, not clipped.
 
@@ -215,6 +221,7 @@ class PingFormer:
             far: Where it ends [m].
             power: From `echo_power`; zero out rays to see only some things.
             bounces: Echoes of the second bounce.
+            bins: Which range bins to return.
         """
         image = self._collect(near, far, power)
         if bounces is not None:
@@ -226,7 +233,7 @@ class PingFormer:
                 np.float32(self.spec.range_min),
                 np.float32(self.spec.range_resolution),
             )
-        return self._receive(image, self._kernel)
+        return self._receive(np.ascontiguousarray(image[:, bins]), bins)
 
     def noise(self, self_noise: float = 0.0) -> Grid:
         """Return the mean noise with a share of the vehicle's own at full throttle, (range_bins,)."""
@@ -313,10 +320,10 @@ class PingFormer:
         )
         return image
 
-    def _receive(self, image: Grid, kernel: Grid) -> Grid:
-        """Return what the receiving beams hear after gain, (range_bins, beams)."""
-        image *= self._gain / np.float32(self._full_scale)
-        return np.ascontiguousarray(convolve_beams(image, kernel).T)
+    def _receive(self, image: Grid, bins: slice) -> Grid:
+        """Return what the receiving beams hear in some bins after gain, (bins, beams)."""
+        image *= self._gain[bins] / np.float32(self._full_scale)
+        return np.ascontiguousarray(convolve_beams(image, self._kernel).T)
 
     def _level_noise(self, level_db: float) -> Grid:
         """Return noise of one level at the receiver: the gain makes it grow with range."""

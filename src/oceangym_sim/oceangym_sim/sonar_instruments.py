@@ -85,6 +85,7 @@ class SingleBeam:
         head = pose @ self.spec.mount @ Pose.from_euler((0, 0, 0), turn, 0.0, 0.0)
         frame = self._rig.observe(pose=head, index=index, noise=False)[self.spec.direction]
         middle = self.spec.beams // 2
+        assert frame.mean is not None
         mean = np.ascontiguousarray(frame.mean[:, middle : middle + 1])
         rng = generator(self._seed, self._stream, index)
         return self._rig.formers[0].ping(mean, rng, self_noise=self_noise)[:, 0]

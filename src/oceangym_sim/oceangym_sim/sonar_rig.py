@@ -38,18 +38,19 @@ class SonarFrame:
 
     Attributes:
         polar: (range_bins, beams) float32 0..1; None where only the truth was asked for.
-        mean: (range_bins, beams) float32, noise-free, full scale 1.
+        mean: (range_bins, beams) float32, noise-free, full scale 1; None where only the truth was
+            asked for.
         distance, near, far: (rays, beams) to the centre and the ends of what each ray stands for [m].
         power: (rays, beams) echo of each before gain.
         instance: (rays, beams) uint32 index into the scene's instance names.
         position: (rays, beams, 3) float32 hits in map [m].
         bounces: Echoes of the second bounce in `mean`.
-        behind: Per group of targets near, far and power of the rays that meet it, as they would be
-            without it; the power of all other rays is zero. None where no ray meets it.
+        behind: Per group of targets near, far and power of all rays as they would be without it;
+            None where no ray meets it.
     """
 
     polar: Grid | None
-    mean: Grid
+    mean: Grid | None
     distance: Grid
     near: Grid
     far: Grid
@@ -142,7 +143,7 @@ class SonarRig:
             index: Of the observation, for the noise.
             bounce: Trace the second bounce where the preset has one.
             noise: Draw speckle and noise.
-            only_with: Leave out sonars that meet none of these instances.
+            only_with: Form no images, and leave out sonars that meet none of these instances.
             self_noise: Share of the vehicle's noise at full throttle that is heard now.
         """
         self._scene.activate()
@@ -174,9 +175,10 @@ class SonarRig:
             cos = cosines[part].reshape(shape)
             power = former.echo_power(grid, cos, strength[part].reshape(shape))
             near, far = footprint(grid, cos, leans[part].reshape(shape))
-            mean = former.noise_free(near, far, power, echoes.get(i))
-            polar = None
-            if noise:
+            mean = polar = None
+            if only_with is None:
+                mean = former.noise_free(near, far, power, echoes.get(i))
+            if noise and mean is not None:
                 polar = former.ping(
                     mean,
                     generator(self._seed, f'sonar/{former.spec.direction}', index),
@@ -266,7 +268,7 @@ class SonarRig:
         )
         power = former.echo_power(distance, cosine, strength)
         near, far = footprint(distance, cosine, lean)
-        return near, far, np.where(mine, power, np.float32(0.0))
+        return near, far, power
 
     def _in_body(self, grids: list[NDArray[np.float64]]) -> Any:
         """Return vectors of each sonar's frame (rays, beams, 3) in base_link, one lane a ray."""
