@@ -28,6 +28,7 @@ import tempfile
 import time
 from typing import Any
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, TwistStamped
 import numpy as np
 from oceangym_msgs.action import Maneuver
@@ -82,7 +83,7 @@ class Pilot:
         self._node = rclpy.create_node('soak_pilot', namespace=NAMESPACE)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
-        self._now, self._ready = -1.0, False
+        self._clock, self._ready = 0.0, False
         # Kept referenced: rclpy drops what nobody holds.
         self._taps = [
             read_stream(self._node, stream('/clock'), self._on_clock),
@@ -95,7 +96,12 @@ class Pilot:
         self._maneuver = ActionClient(self._node, Maneuver, 'maneuver')
 
     def _on_clock(self, message: Clock) -> None:
-        self._now = message.clock.sec + message.clock.nanosec * 1e-9
+        self._clock = message.clock.sec + message.clock.nanosec * 1e-9
+
+    @property
+    def _now(self) -> float:
+        """The time of the episode [s]."""
+        return self._clock - self._soak.epoch / 1e6
 
     def _on_ready(self, message: Bool) -> None:
         self._ready = message.data
@@ -117,9 +123,11 @@ class Pilot:
             start=start, t_max=self._soak.seconds, t_interval=INTERVAL_S, profile='standard'
         )
         answer = self._reset.call_async(request)
-        self._until(lambda: answer.done() or self._now > 0.0, 'observation 0', PATIENCE_S)
-        if answer.done() and answer.result().error_code:
-            raise OceanGymError(f'the reset was refused: {answer.result().error_msg}')
+        self._until(answer.done, 'observation 0', PATIENCE_S)
+        response = answer.result()
+        if response.error_code:
+            raise OceanGymError(f'the reset was refused: {response.error_msg}')
+        self._soak.epoch = _microseconds(response.stamp)
 
     def fly(self, progress: Callable[[float], None]) -> None:
         """Drive until the episode is over."""
@@ -142,7 +150,7 @@ class Pilot:
 
     def _circle(self) -> TwistStamped:
         command = TwistStamped()
-        command.header.stamp.sec = int(self._now)
+        command.header.stamp.sec = int(self._clock)
         command.twist.linear.x, command.twist.angular.z = 0.4, 0.1
         return command
 
@@ -156,13 +164,17 @@ class Pilot:
         result = landed.result().result
         if result.error_code:
             raise OceanGymError(f'maneuver {action}: {result.error_msg}')
-        self._soak.ends.append(result.t_end.sec * 10**6 + round(result.t_end.nanosec / 1000))
+        self._soak.ends.append(_microseconds(result.t_end))
 
     def close(self) -> None:
         """Leave."""
         self._executor.shutdown(timeout_sec=1.0)
         self._node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _microseconds(stamp: Time) -> int:
+    return int(stamp.sec) * 10**6 + round(stamp.nanosec / 1000)
 
 
 class Processes:

@@ -29,6 +29,7 @@ class Soak:
     Attributes:
         minutes: Of simulation time.
         ends: Stamps of the maneuvers' ends [us].
+        epoch: Stamp of observation 0 [us].
         heard: Stream -> rows of stamp [ns], arrival [ns], CRC-32.
         kept: Stream -> rows of stamp [ns], CRC-32, from the bag.
         usage: Process -> rows of time [s], resident memory [MB], processor time [s].
@@ -39,6 +40,7 @@ class Soak:
     record: str
     rtf: float
     ends: list[int] = field(default_factory=list)
+    epoch: int = 0
     heard: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     kept: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     usage: dict[str, list[tuple[float, float, float]]] = field(default_factory=dict)
@@ -90,14 +92,15 @@ def due_stamps(soak: Soak) -> dict[str, frozenset[int]]:
 
     def every(hertz: float) -> frozenset[int]:
         count = math.floor(soak.seconds * hertz + 1e-6)
-        return frozenset(round(k * 1e6 / hertz) for k in range(1, count + 1))
+        return frozenset(soak.epoch + round(k * 1e6 / hertz) for k in range(1, count + 1))
 
-    instants = every(1.0) | {0} | set(soak.ends)
+    first = {soak.epoch}
+    instants = every(1.0) | first | set(soak.ends)
     due = {s.name: instants for s in CONTRACT if is_image(s.name)}
-    due['/clock'] = every(1.0 / REALTIME.tick) | {0}
+    due['/clock'] = every(1.0 / REALTIME.tick) | first
     due['imu'] = every(REALTIME.imu_hz)
     for name in ('odometry', '/tf', 'truth/odometry'):
-        due[name] = every(REALTIME.odometry_hz) | (instants if name != 'truth/odometry' else {0})
+        due[name] = every(REALTIME.odometry_hz) | (instants if name != 'truth/odometry' else first)
     due['truth/odometry'] |= set(soak.ends)
     for name in ('dvl', 'pressure'):
         due[name] = every(REALTIME.navigation_hz)

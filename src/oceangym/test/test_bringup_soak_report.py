@@ -8,11 +8,14 @@ import pytest
 from soak_report import compare, due_stamps, incomplete_instants, is_good, is_image, recorded, Soak
 
 MANEUVER_END_US = 7_520_000
+EPOCH_US = 31_000_000
 
 
 def perfect(record: str = 'light') -> Soak:
     """A soak of 12 s with one maneuver, as it should be."""
-    soak = Soak(minutes=0.2, record=record, rtf=1.0, ends=[MANEUVER_END_US])
+    soak = Soak(
+        minutes=0.2, record=record, rtf=1.0, ends=[EPOCH_US + MANEUVER_END_US], epoch=EPOCH_US
+    )
     for name, due in due_stamps(soak).items():
         stamps = np.array(sorted(due), np.int64) * 1000
         checksums = np.arange(len(stamps))

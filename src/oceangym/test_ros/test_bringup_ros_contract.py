@@ -13,6 +13,7 @@ from oceangym_core.streams import camera_streams, CONTRACT, Delivery, sonar_stre
 pytestmark = pytest.mark.ros
 
 START = (144.0, -114.0, -63.0)
+KEPT = (Delivery.FROZEN, Delivery.LATCHED, Delivery.EVENT)
 IMAGES = [
     *(camera_streams(d)[0].name for d in DIRECTIONS),
     *(s.name for d in DIRECTIONS for s in sonar_streams(d)[:2]),
@@ -30,8 +31,11 @@ def backend(nodes, small_world, make_specs, make_probe):
     probe = make_probe('first')
     observed = probe.call(Observe, 'sim/observe', Observe.Request())
     refused = fly(probe, 'forward')
+    probe.listen('/clock', deep=True)
+    reset(probe)
+    first_clock = clock_ns(probe.until(lambda: probe.heard['/clock'])[0])
     probe.close()
-    return {'observe': observed, 'maneuver': refused, 'nodes': nodes}
+    return {'observe': observed, 'maneuver': refused, 'nodes': nodes, 'clock': first_clock}
 
 
 def reset_request(**changes):
@@ -72,8 +76,16 @@ def fly(probe, action, magnitude=math.nan):
     return probe.done(send(probe, action, magnitude).get_result_async()).result
 
 
+def time_ns(time) -> int:
+    return time.sec * 1_000_000_000 + time.nanosec
+
+
 def stamp_ns(message) -> int:
-    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+    return time_ns(message.header.stamp)
+
+
+def clock_ns(message) -> int:
+    return time_ns(message.clock)
 
 
 def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
@@ -96,7 +108,9 @@ def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
     ]
 
 
-def test_images_and_latched_topics_are_offered_reliable_and_kept(backend, probe):
+def test_every_topic_is_reliable_and_kept_for_late_joiners_only_where_it_is_a_state(
+    backend, probe
+):
     from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
     probe.until(lambda: probe.node.count_publishers('sonar/down/fan'))
@@ -106,9 +120,8 @@ def test_images_and_latched_topics_are_offered_reliable_and_kept(backend, probe)
         infos = probe.node.get_publishers_info_by_topic(stream.absolute('auv'))
         assert len(infos) == 1, stream.name
         assert infos[0].qos_profile.reliability is ReliabilityPolicy.RELIABLE, stream.name
-        if stream.delivery in (Delivery.FROZEN, Delivery.LATCHED, Delivery.NAVIGATION):
-            kept = infos[0].qos_profile.durability
-            assert kept is DurabilityPolicy.TRANSIENT_LOCAL, stream.name
+        kept = infos[0].qos_profile.durability is DurabilityPolicy.TRANSIENT_LOCAL
+        assert kept == (stream.delivery in KEPT), stream.name
 
 
 def test_nothing_flies_before_a_reset(backend):
@@ -130,18 +143,54 @@ def test_capabilities_name_what_is_published(backend, probe):
 
 
 def test_a_late_joiner_gets_the_frozen_instant_whole(backend, probe, make_probe):
-    assert reset(probe).error_code == 0
+    epoch = time_ns(reset(probe).stamp)
     assert fly(probe, 'hold').error_code == 0
     late = make_probe('late')
-    names = [*IMAGES, *(f'camera/{d}/camera_info' for d in DIRECTIONS), 'odometry', 'altitude']
+    names = [*IMAGES, *(f'camera/{d}/camera_info' for d in DIRECTIONS)]
+    names += ['odometry', 'altitude', 'battery', 'truth/odometry']
     names += [f'camera/{d}/image_raw/compressed' for d in DIRECTIONS]
-    late.listen(*names, *(f'sonar/{d}/info' for d in DIRECTIONS), '/clock')
+    late.listen(*names, *(f'sonar/{d}/info' for d in DIRECTIONS), '/clock', deep=True)
     late.until(lambda: all(late.heard[name] for name in late.heard))
-    # Of the navigation more than the newest is kept; it comes in order and ends with the instant.
-    late.until(lambda: {stamp_ns(late.heard[name][-1]) for name in names} == {30_000_000_000})
-    clock = late.heard['/clock'][-1].clock
-    assert (clock.sec, clock.nanosec) == (30, 0)
+    # Nothing of the 30 s before: each stream begins with the instant that stands still.
+    stamps = {name: {stamp_ns(m) for m in late.heard[name]} for name in names}
+    assert all(found == {epoch + 30_000_000_000} for found in stamps.values()), stamps
+    assert {clock_ns(m) for m in late.heard['/clock']} == {epoch + 30_000_000_000}
     late.close()
+
+
+def test_time_begins_above_zero_and_never_runs_back_over_resets(backend, probe):
+    # tf2 and rclpy take zero for "not started", and a clock that runs back empties tf2's buffers.
+    assert backend['clock'] > 0
+    names = ['imu', 'odometry', 'truth/odometry', 'camera/up/image_raw', 'sonar/up/info']
+    probe.listen(*names, '/clock', '/tf', 'truth/step', deep=True)
+    epochs = []
+    for _ in range(2):
+        epochs.append(time_ns(reset(probe).stamp))
+        flown = fly(probe, 'forward', 5.0)
+        assert time_ns(flown.t_end) == epochs[-1] + 30_000_000_000
+    # Nobody may take the last instant of one episode for the first one of the next.
+    assert epochs[0] > 0
+    assert epochs[1] > epochs[0] + 30_000_000_000
+    last = epochs[1] + 30_000_000_000
+    stamps = {}
+
+    def heard() -> bool:
+        messages = probe.heard
+        stamps.update({n: [stamp_ns(m) for m in messages[n]] for n in (*names, 'truth/step')})
+        stamps['/clock'] = [clock_ns(m) for m in messages['/clock']]
+        stamps['/tf'] = [stamp_ns(t) for m in messages['/tf'] for t in m.transforms]
+        ends = dict.fromkeys(stamps, last) | {'sonar/up/info': epochs[1]}
+        return all(stamps[name] and stamps[name][-1] == end for name, end in ends.items())
+
+    probe.until(heard)
+    for name, values in stamps.items():
+        assert values == sorted(values), name
+    # tf2 warns of a transform that it has already.
+    assert len(stamps['/tf']) == len(set(stamps['/tf']))
+    # The record's times are those of the episode, whatever the stamps are.
+    steps = [m for m in probe.heard['truth/step'] if stamp_ns(m) >= epochs[0]]
+    assert [s.t_end for s in steps] == [0.0, 30.0, 0.0, 30.0]
+    assert [s.trajectory[::8] for s in steps[::2]] == [steps[0].trajectory[::8]] * 2
 
 
 def test_images_have_the_shapes_that_their_descriptions_say(backend, probe):
@@ -206,51 +255,55 @@ NO_HEADER = ('TFMessage', 'String', 'Clock', 'MarkerArray')
 
 
 def test_rates_are_those_of_simulation_time_and_stamps_those_of_the_clock(backend, probe):
-    # Samples of earlier episodes are kept for late joiners: what counts is the set of stamps. That
-    # none is lost is shown by the counts of a recorded bag.
+    # What is published again for others that join has the same stamp: the set of stamps counts.
     rates = {'imu': 20, 'odometry': 10, 'dvl': 5, 'pressure': 5, 'altitude': 5, 'battery': 1}
     probe.listen(*rates, '/clock', deep=True)
-    reset(probe)
+    epoch = time_ns(reset(probe).stamp)
     assert fly(probe, 'forward', 10.0).error_code == 0
-    last = 30_000_000_000
+    last = epoch + 30_000_000_000
     probe.until(
         lambda: all(m and stamp_ns(m[-1]) == last for n, m in probe.heard.items() if n in rates)
     )
-    ticks = {round(i * 5e7) for i in range(601)}
+    probe.until(lambda: clock_ns(probe.heard['/clock'][-1]) == last)
+    ticks = {epoch + round(i * 5e7) for i in range(601)}
     for name, rate in rates.items():
-        due = {round(i * 1e9 / rate) for i in range(1, 30 * rate + 1)}
-        stamps = {stamp_ns(m) for m in probe.heard[name]}
+        due = {epoch + round(i * 1e9 / rate) for i in range(1, 30 * rate + 1)}
+        stamps = {stamp_ns(m) for m in probe.heard[name] if stamp_ns(m) >= epoch}
         assert due <= stamps, name
         assert stamps <= ticks, name
-    clock = {c.clock.sec * 10**9 + c.clock.nanosec for c in probe.heard['/clock']}
-    assert ticks <= clock
+    assert ticks <= {clock_ns(c) for c in probe.heard['/clock']}
 
 
 def test_time_stands_still_without_a_maneuver_while_the_clock_repeats(backend, probe):
-    reset(probe)
+    epoch = time_ns(reset(probe).stamp)
     probe.listen('/clock', 'odometry')
     clock, odometry = probe.heard['/clock'], probe.heard['odometry']
-    probe.until(lambda: odometry and clock and stamp_ns(odometry[-1]) == 0)
+    probe.until(lambda: odometry and clock and stamp_ns(odometry[-1]) == epoch)
     del clock[:], odometry[:]
     probe.until(lambda: len(clock) >= 5)
-    assert {(c.clock.sec, c.clock.nanosec) for c in clock} == {(0, 0)}
+    assert {clock_ns(c) for c in clock} == {epoch}
     assert odometry == []
 
 
 def test_observe_publishes_the_instant_again(backend, probe):
     from oceangym_msgs.srv import Observe
 
-    reset(probe)
+    landed = time_ns(reset(probe).stamp) + 30_000_000_000
     fly(probe, 'down', 1.0)
-    probe.listen('camera/up/image_raw', 'odometry')
-    probe.until(lambda: probe.heard['camera/up/image_raw'] and probe.heard['odometry'])
-    before = len(probe.heard['camera/up/image_raw'])
+    probe.listen('camera/up/image_raw', 'odometry', '/tf', deep=True)
+    images, frames = probe.heard['camera/up/image_raw'], probe.heard['/tf']
+    probe.until(lambda: images and probe.heard['odometry'])
+    before = len(images)
     response = probe.call(Observe, 'sim/observe', Observe.Request())
-    assert (response.error_code, response.step, response.stamp.sec) == (0, 1, 30)
-    probe.until(lambda: len(probe.heard['camera/up/image_raw']) > before)
-    first, again = probe.heard['camera/up/image_raw'][-2:]
+    assert (response.error_code, response.step, time_ns(response.stamp)) == (0, 1, landed)
+    probe.until(lambda: len(images) > before)
+    first, again = images[-2:]
     assert bytes(first.data) == bytes(again.data)
-    assert stamp_ns(again) == 30_000_000_000
+    assert stamp_ns(again) == landed
+    # tf2 warns of a transform that it has already. The next maneuver's frames come after any.
+    fly(probe, 'hold', 1.0)
+    probe.until(lambda: frames and stamp_ns(frames[-1].transforms[-1]) == landed + 30_000_000_000)
+    assert min(stamp_ns(t) for m in frames for t in m.transforms) > landed
 
 
 @pytest.mark.parametrize(
@@ -292,9 +345,10 @@ def test_every_refusal_of_a_maneuver(backend, probe):
     result = probe.done(running.get_result_async()).result
     assert (result.error_code, result.end_reason) == (codes.PREEMPTED, 'preempted')
 
-    reset(probe, t_max=20.0)
+    epoch = time_ns(reset(probe, t_max=20.0).stamp)
     last = fly(probe, 'forward')
-    assert (last.error_code, last.end_reason, last.t_end.sec) == (0, 'time', 20)
+    assert (last.error_code, last.end_reason) == (0, 'time')
+    assert time_ns(last.t_end) == epoch + 20_000_000_000
     assert fly(probe, 'forward').error_code == codes.TIME_IS_UP
 
     # 12 m below the surface-side bound of a volume that ends above the vehicle.

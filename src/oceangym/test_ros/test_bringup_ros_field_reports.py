@@ -43,13 +43,15 @@ def test_images_are_stamped_with_the_clock_whatever_its_speed(
         request = Reset.Request(
             start=start, t_max=600.0, t_interval=30.0, profile='standard', targets=[]
         )
-        assert probe.call(Reset, 'sim/reset', request).error_code == 0
+        response = probe.call(Reset, 'sim/reset', request)
+        assert response.error_code == 0
+        due = seconds(response.stamp) + count * RATE_S
         ahead = []
         for number in range(1, count + 1):
             probe.until(lambda n=number: all(len(probe.heard[name]) > n for name in images))
             newest = max(seconds(c.clock) for c in probe.heard['/clock'])
             ahead.append(newest - seconds(probe.heard[images[0]][number].header.stamp))
-        probe.until(lambda: seconds(probe.heard['/clock'][-1].clock) >= count * RATE_S)
+        probe.until(lambda: seconds(probe.heard['/clock'][-1].clock) >= due)
     finally:
         nodes.close()
         probe.close()

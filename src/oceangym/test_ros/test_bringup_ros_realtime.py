@@ -43,25 +43,27 @@ def test_images_carry_simulation_time_at_any_speed(
         request = Reset.Request(start=start, t_max=3.0, t_interval=1.3, profile='standard')
         # Before the reset: an episode this short may be over when a later one is known.
         client = probe.action_client(Maneuver, 'maneuver')
-        assert probe.call(Reset, 'sim/reset', request).error_code == 0
+        response = probe.call(Reset, 'sim/reset', request)
+        assert response.error_code == 0
+        epoch = seconds(response.stamp)
         handle = probe.done(client.send_goal_async(Maneuver.Goal(action='hold', magnitude=1.0)))
         landed = probe.done(handle.get_result_async()).result
         heard = probe.heard
         probe.until(lambda: len(heard['truth/step']) >= 3)
-        probe.until(lambda: all(seconds(heard[n][-1].header.stamp) == 3.0 for n in names))
+        probe.until(lambda: all(seconds(heard[n][-1].header.stamp) == epoch + 3.0 for n in names))
     finally:
         nodes.close()
         probe.close()
 
     # Every whole second and the end of the maneuver: none is skipped, late or taken twice.
-    due = sorted({0.0, 1.0, 2.0, 3.0, seconds(landed.t_end)})
+    due = sorted({*(epoch + t for t in (0.0, 1.0, 2.0, 3.0)), seconds(landed.t_end)})
     for name in names:
         assert [seconds(m.header.stamp) for m in heard[name]] == due
     # An instant is one of the clock's and of the navigation's, to the last digit.
     clock = {seconds(m.clock) for m in heard['/clock']}
     assert set(due) <= clock
     assert set(due) <= {seconds(m.header.stamp) for m in heard['odometry']}
-    assert max(clock) == 3.0
+    assert max(clock) == epoch + 3.0
 
 
 def test_velocities_are_followed_until_the_operator_falls_silent(
@@ -82,7 +84,9 @@ def test_velocities_are_followed_until_the_operator_falls_silent(
         request = Reset.Request(
             start=start, t_max=600.0, t_interval=30.0, profile='standard', targets=[]
         )
-        assert probe.call(Reset, 'sim/reset', request).error_code == 0
+        response = probe.call(Reset, 'sim/reset', request)
+        assert response.error_code == 0
+        epoch = seconds(response.stamp)
         probe.listen('odometry', 'camera/front/image_raw', 'sonar/down/fan', '/clock')
         heard = probe.heard
 
@@ -90,7 +94,7 @@ def test_velocities_are_followed_until_the_operator_falls_silent(
             return seconds(heard['odometry'][-1].header.stamp) if heard['odometry'] else -1.0
 
         # Time runs on without anybody doing anything.
-        probe.until(lambda: now() > 2.0)
+        probe.until(lambda: now() > epoch + 2.0)
         velocity = probe.node.create_publisher(
             TwistStamped, 'cmd_vel', publisher_qos(Delivery.COMMAND)
         )

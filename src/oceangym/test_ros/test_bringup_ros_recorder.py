@@ -56,7 +56,8 @@ def test_a_killed_recorder_leaves_all_up_to_its_last_chunk(tmp_path, recording):
     # As it lies there, and closed.
     imu = [stamp for _, stamp, _ in read_unclosed(tmp_path / 'bag', ['/auv/imu'])]
     assert len(imu) > 500
-    assert imu[0] == IMU_PERIOD_NS
+    # The first sample of the first episode, whose time begins at a whole second above zero.
+    assert imu[0] == 1_000_000_000 + IMU_PERIOD_NS
     assert {b - a for a, b in itertools.pairwise(imu)} == {IMU_PERIOD_NS}
     recovery = recover_bag(tmp_path / 'bag')
     assert recovery is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -215,17 +216,56 @@ def test_a_report_position_survives_the_service(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    'order',
-    [
-        ('agent', 'recorder', 'task_manager', 'simulator'),
-        ('task_manager', 'simulator', 'recorder', 'agent'),
-    ],
-)
+def test_two_episodes_of_one_system_leave_the_records_of_two_processes(
+    system, client, tmp_path, small_world
+):
+    """Stamps go on from one episode to the next; what is on record begins at zero each time."""
+    from oceangym_msgs.action import RunTask
+
+    from oceangym_bench.episode import run_episode as fly_in_process
+    from oceangym_core.episode_setup import prepare_episode
+    from oceangym_core.world import load_world
+    from oceangym_sim.requests import SimulatorOptions
+    from oceangym_sim.simulator import Simulator
+
+    options = {'agent': 'survey', 'sensors': 'truth', 'record': 'light', 't_max': 60.0}
+    options |= {'profile': 'hard', 'frame': 'shifted'}
+    client.listen('odometry', deep=True)
+    system('task_manager', 'simulator', 'recorder', 'agent', **options)
+    seeds = (3, 4)
+    for seed in seeds:
+        _, result = run_episode(client, seed=seed)
+        outcome = client.done(result).result
+        assert (outcome.error_code, outcome.score.end_reason) == (RunTask.Result.NONE, 'time')
+    stamps = [
+        m.header.stamp.sec * 10**9 + m.header.stamp.nanosec for m in client.heard['odometry']
+    ]
+    assert stamps == sorted(stamps)
+    assert stamps[-1] - stamps[0] > 2 * 60 * 10**9 > stamps[0] > 0
+    recorded = sorted((tmp_path / 'runs').iterdir())
+    assert len(recorded) == len(seeds)
+    for seed, directory in zip(seeds, recorded):
+        setup = prepare_episode(RunOptions(**options, seed=seed), load_world(small_world))
+        simulator = Simulator(world=setup.world, options=SimulatorOptions.of(setup))
+        flown = fly_in_process(setup, simulator, results_dir=tmp_path / 'in_process')
+        assert flown.directory is not None
+        records = [
+            [without_wall(line) for line in (d / 'episode.jsonl').read_text().splitlines()]
+            for d in (directory, flown.directory)
+        ]
+        assert records[0] == records[1]
+
+
+def without_wall(line: str) -> dict[str, object]:
+    """Return a line of a record without what the machine's clock says."""
+    return {key: value for key, value in json.loads(line).items() if key != 'wall'}
+
+
 def test_any_start_order_works(
-    tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe, order
+    tmp_path, domain_id, small_world, make_specs, make_nodes, make_probe
 ):
     """Each node is seen in the graph before the next one is started."""
+    order = ('agent', 'recorder', 'task_manager', 'simulator')
     specs = make_specs(
         RunOptions(agent='idle', sensors='none', t_max=60.0), tmp_path / 'run', small_world
     )

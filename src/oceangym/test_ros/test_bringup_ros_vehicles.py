@@ -43,7 +43,7 @@ def test_two_vehicles_share_nothing(
     from oceangym_core.world import load_world
     from oceangym_tasks.nodes.conversions import reset_request
 
-    crew, probes, clocks, frames = {}, {}, {}, {}
+    crew, probes, clocks, frames, epochs = {}, {}, {}, {}, {}
     try:
         for vehicle in VEHICLES:
             options = RunOptions(
@@ -71,7 +71,9 @@ def test_two_vehicles_share_nothing(
                 agent='none', namespace=vehicle, start=starts[vehicle], t_max=60.0
             )
             request = reset_request(prepare_episode(options, load_world(small_world)))
-            assert probe.call(Reset, 'sim/reset', request).error_code == Reset.Response.NONE
+            response = probe.call(Reset, 'sim/reset', request)
+            assert response.error_code == Reset.Response.NONE
+            epochs[vehicle] = response.stamp.sec
 
         # One of them flies 30 s ahead; the other's time stands still, and so does it.
         probe = probes['auv1']
@@ -79,11 +81,11 @@ def test_two_vehicles_share_nothing(
         client = probe.action_client(Maneuver, 'maneuver')
         handle = probe.done(client.send_goal_async(Maneuver.Goal(action='forward', magnitude=5.0)))
         assert probe.done(handle.get_result_async()).result.error_code == 0
-        probe.until(lambda: clocks['auv1'] and clocks['auv1'][-1].clock.sec == 30)
+        probe.until(lambda: clocks['auv1'] and clocks['auv1'][-1].clock.sec == epochs['auv1'] + 30)
         other = probes['auv2']
         clocks['auv2'].clear()
         other.until(lambda: clocks['auv2'])
-        assert {m.clock.sec for m in clocks['auv2']} == {0}
+        assert {m.clock.sec for m in clocks['auv2']} == {epochs['auv2']}
 
         places = {v: p.heard['odometry'][-1].pose.pose.position for v, p in probes.items()}
         assert places['auv1'].x == pytest.approx(149.0, abs=0.5)

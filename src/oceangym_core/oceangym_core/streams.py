@@ -15,7 +15,7 @@ class Delivery(str, Enum):
     LATCHED = 'latched'  # the last one is kept for late joiners
     FROZEN = 'frozen'  # images of an instant: kept for late joiners, one deep
     SAMPLED = 'sampled'  # reliable stream, deep enough for one maneuver at full speed
-    NAVIGATION = 'navigation'  # the same, and the last ones are kept for late joiners
+    NAVIGATION = 'navigation'  # the same; the last one is published again for a late joiner
     EVENT = 'event'  # reliable, none may be lost, kept for late joiners
     COMMAND = 'command'  # to the backend; only the newest counts
     CLOCK = 'clock'

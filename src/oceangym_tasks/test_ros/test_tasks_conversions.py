@@ -52,10 +52,10 @@ def test_the_goal_names_no_place_but_the_bounds():
 @pytest.mark.parametrize('state', list(TaskState))
 def test_every_state_has_its_constant(state):
     status = TaskStatus(state=state, step=3, elapsed=90.0, remaining=1710.0, ending='')
-    message = conversions.state_message(status, 90.0)
+    message = conversions.state_message(status, 90.0, epoch_ns=31_000_000_000)
     assert message.state == getattr(TaskStateMessage, state.name)
     assert (message.step, message.elapsed, message.remaining) == (3, 90.0, 1710.0)
-    assert message.header.stamp.sec == 90
+    assert (message.header.stamp.sec, message.epoch.sec) == (121, 31)
 
 
 def test_every_refusal_has_its_code():

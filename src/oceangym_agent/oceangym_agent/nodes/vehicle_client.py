@@ -68,7 +68,8 @@ class VehicleClient:
         self._truth: StepTruthMessage | None = None
         self._geometry: dict[str, SonarSpec] = {}
         self._silent: set[str] = set()
-        self._expected_ns: int | None = None
+        self._epoch_ns = 0
+        self._expected_ns = 0
         self._waiter: Future | None = None
         self._waiting_for: Callable[[], bool] = bool
         self._decisions = publish_stream(node, DECISION, watched=True)
@@ -151,7 +152,9 @@ class VehicleClient:
     ) -> None:
         """Tell everybody what was decided on an observation, before it is carried out."""
         self._decisions.publish(
-            decision_message(decision, agent=agent, stamp=stamp, reports=reports)
+            decision_message(
+                decision, agent=agent, stamp=stamp, epoch_ns=self._epoch_ns, reports=reports
+            )
         )
 
     async def fly(self, action: Action, magnitude: float | None, course: Course = STRAIGHT) -> Any:
@@ -193,9 +196,6 @@ class VehicleClient:
             return False
         if self._truth_wanted and (self._truth is None or self._truth.step != index):
             return False
-        if self._expected_ns is None:
-            # The first one: the task manager has taken down the observation of this time.
-            self._expected_ns = nanoseconds_of(self.state.header.stamp)
         return stamp >= self._expected_ns
 
     def _navigation(self) -> NavigationState:
@@ -205,7 +205,7 @@ class VehicleClient:
         linear, angular = message.twist.twist.linear, message.twist.twist.angular
         sigma = np.sqrt(np.maximum(np.asarray(message.pose.covariance)[[0, 7, 14]], 0.0))
         return NavigationState(
-            stamp=seconds_of(message.header.stamp),
+            stamp=seconds_of(message.header.stamp, self._epoch_ns),
             pose=pose,
             linear_velocity=(linear.x, linear.y, linear.z),
             angular_velocity=(angular.x, angular.y, angular.z),
@@ -221,6 +221,11 @@ class VehicleClient:
 
     def _on_state(self, message: TaskState) -> None:
         self.state = message
+        epoch_ns = nanoseconds_of(message.epoch)
+        if self.running and epoch_ns != self._epoch_ns:
+            # A new episode: the task manager has taken down the observation of this time.
+            self._epoch_ns = epoch_ns
+            self._expected_ns = nanoseconds_of(message.header.stamp)
         self.wake()
 
     def _on_truth(self, message: StepTruthMessage) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 import contextlib
 from dataclasses import dataclass
 import hashlib
@@ -140,13 +140,14 @@ def read_bag_views(
     found: dict[int, dict[str, str]] = {}
     geometry: dict[str, float] = {}
     try:
+        epoch = _epoch_ns(read(directory, (f'{root}/truth/step',)))
         for topic, _, message in read(directory, (*views, camera_info, sonar_info)):
             if topic == camera_info:
                 geometry.setdefault('camera_fov', _camera_fov(message))
             elif topic == sonar_info:
                 geometry |= _sonar_geometry(message)
             else:
-                index = _nearest(at, _stamp_ns(message))
+                index = _nearest(at, _stamp_ns(message) - epoch)
                 if index is None or views[topic] in known.get(index, ()):
                     continue
                 key = _keep_image(message, album)
@@ -165,6 +166,11 @@ def _nearest(at: Mapping[int, int], stamp: int) -> int | None:
     if stamp in at:
         return at[stamp]
     return next((i for ns, i in at.items() if abs(ns - stamp) <= _SAME_INSTANT_NS), None)
+
+
+def _epoch_ns(steps: Iterator[tuple[str, int, Any]]) -> int:
+    """Return the stamp at which a recorded episode's time is 0 [ns]; 0 where no step tells it."""
+    return next((_stamp_ns(m) - round(m.t_end * 1e9) for _, _, m in steps), 0)
 
 
 def _stamp_ns(message: Any) -> int:

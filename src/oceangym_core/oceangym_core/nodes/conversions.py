@@ -32,16 +32,16 @@ from oceangym_core.observation import Contact, ManeuverResult, NavigationState, 
 NANOSECONDS = 1_000_000_000
 
 
-def stamp_of(seconds: float) -> TimeMessage:
-    """Return a simulation time [s] as a message, rounded to the nanosecond."""
-    sec, nanosec = divmod(round(seconds * NANOSECONDS), NANOSECONDS)
+def stamp_of(seconds: float, epoch_ns: int = 0) -> TimeMessage:
+    """Return a time [s] after an epoch [ns] as a message, rounded to the nanosecond."""
+    sec, nanosec = divmod(round(seconds * NANOSECONDS) + epoch_ns, NANOSECONDS)
     return TimeMessage(sec=sec, nanosec=nanosec)
 
 
-def seconds_of(stamp: TimeMessage) -> float:
-    """Return a message's time [s]."""
+def seconds_of(stamp: TimeMessage, epoch_ns: int = 0) -> float:
+    """Return a message's time [s] after an epoch [ns]."""
     # One division of whole nanoseconds: the very number that the stamp was made from.
-    return nanoseconds_of(stamp) / NANOSECONDS
+    return (nanoseconds_of(stamp) - epoch_ns) / NANOSECONDS
 
 
 def nanoseconds_of(stamp: TimeMessage) -> int:
@@ -49,9 +49,9 @@ def nanoseconds_of(stamp: TimeMessage) -> int:
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
 
 
-def header_of(seconds: float, frame: str) -> Header:
-    """Return a header with a time [s] and a frame."""
-    return Header(stamp=stamp_of(seconds), frame_id=frame)
+def header_of(seconds: float, frame: str, epoch_ns: int = 0) -> Header:
+    """Return a header with a time [s] after an epoch [ns] and a frame."""
+    return Header(stamp=stamp_of(seconds, epoch_ns), frame_id=frame)
 
 
 def point_message(position: Iterable[float]) -> Point:
@@ -128,11 +128,12 @@ def decision_message(
     *,
     agent: str,
     stamp: float,
+    epoch_ns: int = 0,
     reports: Iterable[FindReport] = (),
 ) -> DecisionMessage:
     """Return a decision as a message; `stamp` [s] is that of the observation decided on."""
     return DecisionMessage(
-        header=header_of(stamp, 'odom'),
+        header=header_of(stamp, 'odom', epoch_ns),
         step=decision.index,
         agent=agent,
         action=decision.action.value,
@@ -216,19 +217,32 @@ def sighting_message(sighting: Sighting) -> PerceptibleTarget:
     )
 
 
-def collision_message(contact: Contact) -> Collision:
+def collision_message(contact: Contact, epoch_ns: int = 0) -> Collision:
     """Return a collision as a message."""
     return Collision(
-        header=header_of(contact.stamp, 'map'), instance=contact.instance, speed=contact.speed
+        header=header_of(contact.stamp, 'map', epoch_ns),
+        instance=contact.instance,
+        speed=contact.speed,
     )
 
 
 def step_truth_message(
-    truth: StepTruth, navigation: NavigationState, maneuver: ManeuverResult | None
+    truth: StepTruth,
+    navigation: NavigationState,
+    maneuver: ManeuverResult | None,
+    *,
+    epoch_ns: int = 0,
 ) -> StepTruthMessage:
-    """Return what only the simulator knows about one step; `maneuver` is None after a reset."""
+    """Return what only the simulator knows about one step.
+
+    Args:
+        truth: Of the episode, in seconds since its start.
+        navigation: The estimate at the end of the step.
+        maneuver: None after a reset.
+        epoch_ns: Stamp at which the episode's time is 0 [ns].
+    """
     message = StepTruthMessage(
-        header=header_of(truth.stamp, 'map'),
+        header=header_of(truth.stamp, 'map', epoch_ns),
         step=truth.index,
         t_start=truth.stamp,
         t_end=truth.stamp,
@@ -237,7 +251,7 @@ def step_truth_message(
         estimate_sigma=np.asarray(navigation.position_sigma, dtype=np.float64),
         trajectory=truth.trajectory.astype(np.float64).ravel().tolist(),
         perceptible=[sighting_message(s) for s in truth.sightings],
-        collisions=[collision_message(c) for c in truth.contacts],
+        collisions=[collision_message(c, epoch_ns) for c in truth.contacts],
         standoff_events=truth.standoff_events,
         standoff_seconds=truth.standoff_seconds,
         boundary_events=truth.boundary_events,
@@ -261,8 +275,14 @@ def step_truth_message(
     return message
 
 
+def epoch_of(message: StepTruthMessage) -> int:
+    """Return the stamp [ns] at which the time of a step's episode is 0."""
+    return nanoseconds_of(message.header.stamp) - round(message.t_end * NANOSECONDS)
+
+
 def step_truth_of(message: StepTruthMessage) -> StepTruth:
-    """Return a message's truth of one step."""
+    """Return a message's truth of one step, in seconds of its episode."""
+    epoch_ns = epoch_of(message)
     return StepTruth(
         index=message.step,
         stamp=message.t_end,
@@ -273,7 +293,7 @@ def step_truth_of(message: StepTruthMessage) -> StepTruth:
             for t in message.perceptible
         ),
         contacts=tuple(
-            Contact(stamp=seconds_of(c.header.stamp), instance=c.instance, speed=c.speed)
+            Contact(stamp=seconds_of(c.header.stamp, epoch_ns), instance=c.instance, speed=c.speed)
             for c in message.collisions
         ),
         standoff_events=message.standoff_events,

@@ -80,14 +80,26 @@ def message_type(name: str) -> Any:
     return getattr(import_module(f'{package}.msg'), kind)
 
 
-def publish_stream(node: Node, stream: Stream, *, watched: bool = False) -> Publisher:
+def publish_stream(
+    node: Node,
+    stream: Stream,
+    *,
+    watched: bool = False,
+    on_joined: Callable[[], None] | None = None,
+) -> Publisher:
     """Create the publisher of a topic of the contract.
 
     Args:
         node: The publisher's node, in the vehicle's namespace.
         stream: The topic.
         watched: Whether others are to notice when this process is killed.
+        on_joined: Called when a subscriber has been connected.
     """
+
+    def matched(status: Any) -> None:
+        if on_joined is not None and status.current_count_change > 0:
+            on_joined()
+
     qos = publisher_qos(stream.delivery)
     if watched:
         qos = with_liveliness(qos)
@@ -95,7 +107,9 @@ def publish_stream(node: Node, stream: Stream, *, watched: bool = False) -> Publ
         message_type(stream.type),
         stream.name,
         qos,
-        event_callbacks=PublisherEventCallbacks(use_default_callbacks=False),
+        event_callbacks=PublisherEventCallbacks(
+            matched=None if on_joined is None else matched, use_default_callbacks=False
+        ),
     )
 
 

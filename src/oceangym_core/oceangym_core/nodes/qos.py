@@ -15,9 +15,9 @@ from oceangym_core.streams import Delivery
 
 # One maneuver of 30 s at 20 Hz is 600 samples, which lockstep sends in a fraction of a second.
 STREAM_DEPTH = 1000
-# The same at 10 Hz; a late joiner is handed what is kept, oldest first.
-NAVIGATION_DEPTH = 400
 EVENT_DEPTH = 100
+# What a publisher keeps for late joiners.
+LATCHED = (Delivery.LATCHED, Delivery.FROZEN, Delivery.EVENT)
 # A process that was killed is noticed after this long, whatever its interpreter was doing: the
 # middleware's own threads assert liveliness.
 LIVELINESS_LEASE = Duration(seconds=2)
@@ -42,13 +42,13 @@ def publisher_qos(delivery: Delivery) -> QoSProfile:
     return {
         Delivery.LATCHED: _profile(1, latched=True),
         Delivery.FROZEN: _profile(1, latched=True),
-        # Latched although nobody asks for old samples but the recorder: it would else miss those
-        # published while the middleware is still connecting it.
-        Delivery.SAMPLED: _profile(STREAM_DEPTH, latched=True),
-        Delivery.NAVIGATION: _profile(NAVIGATION_DEPTH, latched=True),
+        # Volatile: a late joiner is not to take samples of long ago for new ones. The recorder says
+        # that it is ready only once it is connected (`PublisherRollCall`).
+        Delivery.SAMPLED: _profile(STREAM_DEPTH),
+        Delivery.NAVIGATION: _profile(STREAM_DEPTH),
         Delivery.EVENT: _profile(EVENT_DEPTH, latched=True),
         Delivery.COMMAND: _profile(1),
-        Delivery.CLOCK: _profile(STREAM_DEPTH, latched=True),
+        Delivery.CLOCK: _profile(STREAM_DEPTH),
     }[delivery]
 
 
@@ -58,7 +58,7 @@ def reader_qos(delivery: Delivery) -> QoSProfile:
         Delivery.LATCHED: _profile(1, latched=True),
         Delivery.FROZEN: _profile(1, latched=True),
         Delivery.SAMPLED: _profile(1),
-        Delivery.NAVIGATION: _profile(1, latched=True),
+        Delivery.NAVIGATION: _profile(1),
         Delivery.EVENT: _profile(EVENT_DEPTH, latched=True),
         Delivery.COMMAND: _profile(1, reliable=False),
         Delivery.CLOCK: _profile(1, reliable=False),
@@ -69,7 +69,7 @@ def recorder_qos(delivery: Delivery) -> QoSProfile:
     """Return what a subscriber asks for that may miss nothing."""
     if delivery is Delivery.COMMAND:
         return _profile(EVENT_DEPTH, reliable=False)
-    return _profile(STREAM_DEPTH, latched=True)
+    return _profile(STREAM_DEPTH, latched=delivery in LATCHED)
 
 
 def with_liveliness(profile: QoSProfile) -> QoSProfile:

@@ -115,13 +115,18 @@ class Instruments:
         if self._set is not None:
             self._set.move(stamp=stamp, pose=state.pose, thrust=state.thrust)
 
-    def instant(self, stamp: float) -> None:
-        """Publish what the instruments show with an observation."""
+    def instant(self, stamp: float, *, published: float) -> None:
+        """Publish what the instruments show with an observation.
+
+        Args:
+            stamp: Time of the episode [s].
+            published: The same as simulation time [s].
+        """
         if self._set is None:
             return
         state = self._simulator.state
         readings = self._set.observe(stamp=stamp, pose=state.pose, thrust=state.thrust)
-        for topic, message in messages(self._set, readings, stamp).items():
+        for topic, message in messages(self._set, readings, published).items():
             self._topics[topic].publish(message)
 
 

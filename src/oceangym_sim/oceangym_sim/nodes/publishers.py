@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
 
 from oceangym_msgs.msg import PerceptibleTargets
-from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import CompressedImage
 
 from oceangym_core.nodes.conversions import (
     collision_message,
     header_of,
+    NANOSECONDS,
+    nanoseconds_of,
+    seconds_of,
     sighting_message,
     stamp_of,
     step_truth_message,
@@ -64,6 +65,8 @@ class Publishers(VehicleTopics):
         self._simulator = simulator
         self._mode = mode
         self._observation: Observation | None = None
+        self._epoch_ns = 0
+        self._latest_ns = 0
         images = simulator.options.sensors == 'all'
         self._cameras = {c.direction: c for c in simulator.cameras} if images else {}
         self._sonars = {s.direction: s for s in simulator.sonars} if images else {}
@@ -71,13 +74,8 @@ class Publishers(VehicleTopics):
             raw, compressed, info = camera_streams(direction)
             self._topics[raw.name] = publish_stream(node, raw)
             self._topics[info.name] = publish_stream(node, info)
-            self._topics[compressed.name] = node.create_publisher(
-                CompressedImage,
-                compressed.name,
-                publisher_qos(compressed.delivery),
-                event_callbacks=PublisherEventCallbacks(
-                    matched=self._late_joiner(direction), use_default_callbacks=False
-                ),
+            self._topics[compressed.name] = publish_stream(
+                node, compressed, on_joined=self._encoder(direction)
             )
         for direction in self._sonars:
             for s in sonar_streams(direction):
@@ -96,14 +94,14 @@ class Publishers(VehicleTopics):
                 'off: sonar/*/projected (marine_acoustic_msgs is not installed)'
             )
 
-    def _late_joiner(self, direction: str) -> Callable[[Any], None]:
+    def _encoder(self, direction: str) -> Callable[[], None]:
         """JPEGs are made only for subscribers: one that comes later is served at once."""
 
-        def matched(status: Any) -> None:
-            if status.current_count_change > 0 and self._observation is not None:
+        def encode() -> None:
+            if self._observation is not None:
                 self._compressed(self._observation, direction)
 
-        return matched
+        return encode
 
     def introduce(self) -> None:
         """Publish what does not change: capabilities, frames and the vehicle's description."""
@@ -123,9 +121,27 @@ class Publishers(VehicleTopics):
             names += [projected.projected_topic(direction) for direction in self._sonars]
         return names + self._instruments.topics
 
+    @property
+    def now(self) -> float:
+        """The simulation time [s]; 0 before the first episode."""
+        return self.time(self._simulator.clock)
+
+    def time(self, elapsed: float) -> float:
+        """Return the simulation time [s], in whole nanoseconds, of a time of the episode [s]."""
+        return seconds_of(stamp_of(elapsed, self._epoch_ns))
+
+    def start_episode(self) -> None:
+        """Let the time of a new episode begin at a whole second after every stamp so far.
+
+        Zero means "not yet" to tf2 and rclpy, which also cannot follow a clock that runs back.
+        """
+        self._epoch_ns = (self._latest_ns // NANOSECONDS + 1) * NANOSECONDS
+
     def clock(self) -> None:
         """Publish the simulation time."""
-        self._topics['/clock'].publish(Clock(clock=stamp_of(self._simulator.clock)))
+        stamp = stamp_of(self._simulator.clock, self._epoch_ns)
+        self._latest_ns = nanoseconds_of(stamp)
+        self._topics['/clock'].publish(Clock(clock=stamp))
 
     def begin(self) -> None:
         """Publish what belongs to one episode: bounds, targets, frames under truth, sonar geometry."""
@@ -138,18 +154,18 @@ class Publishers(VehicleTopics):
         if self._labels is not None and (labeller := self._simulator.labeller) is not None:
             self._labels.names(labeller)
         for direction, sonar in self._sonars.items():
-            info = sonar_info_message(sonar, stamp=self._simulator.clock)
+            info = sonar_info_message(sonar, stamp=self.now)
             self._topics[f'sonar/{direction}/info'].publish(info)
         self._instruments.begin()
 
     def tick(self, output: TickOutput) -> None:
         """Publish what one tick brought."""
-        stamp = output.stamp
+        stamp = self.time(output.stamp)
         self.clock()
         if output.imu is not None:
             self.imu(output.imu, stamp)
         if output.navigation is not None:
-            self.navigation(output.navigation)
+            self.navigation(replace(output.navigation, stamp=stamp))
         if output.dvl is not None:
             self.dvl(output.dvl, stamp)
         if output.pressure is not None:
@@ -162,9 +178,9 @@ class Publishers(VehicleTopics):
             self.thrusters(stamp, output.thrust.tolist())
         if output.truth is not None:
             self.truth(output.truth, stamp)
-            self._instruments.move(output.truth, stamp)
+            self._instruments.move(output.truth, output.stamp)
         for contact in output.contacts:
-            self._topics['truth/collisions'].publish(collision_message(contact))
+            self._topics['truth/collisions'].publish(collision_message(contact, self._epoch_ns))
 
     def instant(
         self, observation: Observation, *, done: Iterable[str] = (), repeated: bool = False
@@ -177,7 +193,8 @@ class Publishers(VehicleTopics):
             repeated: Whether the same instant was published before.
         """
         self._observation = observation
-        navigation, stamp = observation.navigation, observation.stamp
+        stamp = self.time(observation.stamp)
+        navigation = replace(observation.navigation, stamp=stamp)
         if 'odometry' not in done:
             self.navigation(navigation, repeated=repeated)
         if 'altitude' not in done:
@@ -202,7 +219,7 @@ class Publishers(VehicleTopics):
             if projected.AVAILABLE:
                 message = projected.projected_message(ping, self._sonars[direction], stamp=stamp)
                 self._topics[projected.projected_topic(direction)].publish(message)
-        self._instruments.instant(stamp)
+        self._instruments.instant(observation.stamp, published=stamp)
 
     def step(
         self, truth: StepTruth, navigation: NavigationState, maneuver: ManeuverResult | None
@@ -210,28 +227,30 @@ class Publishers(VehicleTopics):
         """Publish what only a simulator knows about a step."""
         self._topics['truth/perceptible'].publish(
             PerceptibleTargets(
-                header=header_of(truth.stamp, 'map'),
+                header=header_of(truth.stamp, 'map', self._epoch_ns),
                 step=truth.index,
                 targets=[sighting_message(s) for s in truth.sightings],
             )
         )
-        self._topics['truth/step'].publish(step_truth_message(truth, navigation, maneuver))
+        self._topics['truth/step'].publish(
+            step_truth_message(truth, navigation, maneuver, epoch_ns=self._epoch_ns)
+        )
 
     def truth_now(self) -> None:
         """Publish the true pose of the current instant."""
-        self.truth(self._simulator.state, self._simulator.clock)
+        self.truth(self._simulator.state, self.now)
 
     def _compressed(self, observation: Observation, direction: str) -> None:
         if direction in observation.cameras:
             self._topics[camera_streams(direction)[1].name].publish(
                 jpeg_message(
                     observation.cameras[direction],
-                    stamp=observation.stamp,
+                    stamp=self.time(observation.stamp),
                     frame=camera_frame(direction),
                 )
             )
 
     def _battery(self, stamp: float, charge: float) -> None:
-        self._topics['battery'].publish(
-            battery_message(stamp=stamp, charge=charge, voltage=self._simulator.voltage)
+        self._navigate(
+            'battery', battery_message(stamp=stamp, charge=charge, voltage=self._simulator.voltage)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 import math
 from pathlib import Path
 import sys
@@ -167,7 +168,9 @@ class SimNode(ContractNode):
         if 'truth' not in done:
             self._out.truth_now()
         self._out.step(simulator.truth, simulator.observation.navigation, result)
-        self._maneuvers.land(result, simulator.observation.index)
+        # The action tells simulation time, the record the episode's.
+        landed = replace(result, t_end=self._out.time(result.t_end))
+        self._maneuvers.land(landed, simulator.observation.index)
 
     def _keep_clock(self) -> None:
         """While time stands still, repeat it for those who have just come."""
@@ -208,6 +211,7 @@ class SimNode(ContractNode):
             response.error_msg = str(error)
             return response
         assert simulator.truth is not None
+        self._out.start_episode()
         self._out.clock()
         self._out.begin()
         self._out.instant(observation)
@@ -216,7 +220,7 @@ class SimNode(ContractNode):
         self._diagnose()
         self._next_tick = self._seconds()
         self._next_images = simulator.clock + REALTIME_IMAGES_S
-        response.stamp = stamp_of(observation.stamp)
+        response.stamp = stamp_of(self._out.time(observation.stamp))
         return response
 
     def _on_observe(
@@ -229,7 +233,7 @@ class SimNode(ContractNode):
             return response
         self._out.instant(observation, repeated=True)
         response.step = observation.index
-        response.stamp = stamp_of(observation.stamp)
+        response.stamp = stamp_of(self._out.time(observation.stamp))
         return response
 
     def _on_velocity(self, message: TwistStamped) -> None:
@@ -269,7 +273,7 @@ class SimNode(ContractNode):
             values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
         )
         self._out.diagnostics(
-            DiagnosticArray(header=header_of(self._simulator.clock, 'base_link'), status=[status])
+            DiagnosticArray(header=header_of(self._out.now, 'base_link'), status=[status])
         )
 
     def _health(self) -> tuple[bytes, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from oceangym_msgs.msg import Capabilities
@@ -16,7 +16,7 @@ from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import header_of
 from oceangym_core.nodes.kit import publish_stream
 from oceangym_core.observation import NavigationState
-from oceangym_core.streams import Stream
+from oceangym_core.streams import Delivery, Stream
 from oceangym_core.world import Bounds
 from oceangym_sim.dynamics import VehicleState
 from oceangym_sim.navigation import DvlSample, ImuSample, PressureSample
@@ -57,9 +57,30 @@ class VehicleTopics:
         self._node = node
         self._vehicle = vehicle
         self._trace = TrajectoryTrace()
+        self._last: dict[str, Any] = {}
         self._topics: dict[str, Publisher] = {
-            s.name: publish_stream(node, s, watched=s.name == 'capabilities') for s in streams
+            s.name: publish_stream(
+                node,
+                s,
+                watched=s.name == 'capabilities',
+                on_joined=self._repeater(s.name) if s.delivery is Delivery.NAVIGATION else None,
+            )
+            for s in streams
         }
+
+    def _repeater(self, name: str) -> Callable[[], None]:
+        """Return what publishes a topic's last message again, for one who has just joined."""
+
+        def repeat() -> None:
+            if name in self._last:
+                self._topics[name].publish(self._last[name])
+
+        return repeat
+
+    def _navigate(self, name: str, message: Any) -> None:
+        """Publish on a topic of navigation."""
+        self._last[name] = message
+        self._topics[name].publish(message)
 
     def describe(
         self,
@@ -107,7 +128,7 @@ class VehicleTopics:
             repeated: Whether it was published before: its frame is not, since tf2 warns of data
                 that it has already.
         """
-        self._topics['odometry'].publish(odometry_message(navigation))
+        self._navigate('odometry', odometry_message(navigation))
         if repeated:
             return
         self._trace.add(navigation)
@@ -141,7 +162,7 @@ class VehicleTopics:
             battery=state.battery,
         )
         message = odometry_message(exact, frame='map', exact=True)
-        self._topics['truth/odometry'].publish(message)
+        self._navigate('truth/odometry', message)
 
     def imu(self, sample: ImuSample, stamp: float) -> None:
         """Publish an IMU sample."""
@@ -171,14 +192,15 @@ class VehicleTopics:
 
     def altitude(self, stamp: float, altitude: float, reach: float) -> None:
         """Publish the range to the seabed [m] of an altimeter that reaches so far [m]."""
-        self._topics['altitude'].publish(
+        self._navigate(
+            'altitude',
             altitude_message(
                 stamp=stamp,
                 altitude=altitude,
                 range_min=0.1,
                 range_max=reach,
                 beam_width=ALTIMETER_BEAM,
-            )
+            ),
         )
 
     def thrusters(self, stamp: float, thrust: Sequence[float]) -> None:

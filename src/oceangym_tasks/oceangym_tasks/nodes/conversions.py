@@ -22,7 +22,7 @@ from oceangym_core.assets import assets_root
 from oceangym_core.decisions import FindReport, Refusal
 from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.geometry import Pose
-from oceangym_core.nodes.conversions import header_of, point_message, pose_message
+from oceangym_core.nodes.conversions import header_of, point_message, pose_message, stamp_of
 from oceangym_tasks.task_manager import TaskGoal, TaskState, TaskStatus
 
 # Of one line, and how high the text hovers: readable from where the whole path is in view.
@@ -46,7 +46,7 @@ REFUSALS = {
 
 
 def goal_message(goal: TaskGoal, stamp: float) -> TaskGoalMessage:
-    """Return what the agent is asked to do."""
+    """Return what the agent is asked to do; `stamp` is in simulation time [s]."""
     return TaskGoalMessage(
         header=header_of(stamp, 'odom'),
         task_id=goal.task_id,
@@ -76,12 +76,19 @@ def _shared_name(path: str) -> str:
     return str(file.relative_to(root)) if file.is_relative_to(root) else str(file)
 
 
-def state_message(status: TaskStatus, stamp: float) -> TaskStateMessage:
-    """Return where the episode stands; `stamp` [s] is that of the current observation."""
+def state_message(status: TaskStatus, stamp: float, epoch_ns: int = 0) -> TaskStateMessage:
+    """Return where the episode stands.
+
+    Args:
+        status: What the task manager says.
+        stamp: Of the current observation, in seconds of the episode.
+        epoch_ns: Stamp at which the episode's time is 0 [ns].
+    """
     return TaskStateMessage(
-        header=header_of(stamp, 'odom'),
+        header=header_of(stamp, 'odom', epoch_ns),
         state=STATES[status.state],
         step=status.step,
+        epoch=stamp_of(0.0, epoch_ns),
         elapsed=status.elapsed,
         remaining=status.remaining,
         end_reason=status.ending,
@@ -91,7 +98,14 @@ def state_message(status: TaskStatus, stamp: float) -> TaskStateMessage:
 def score_message(
     score: Mapping[str, Any] | None, *, task_id: str, ending: str, stamp: float
 ) -> TaskScore:
-    """Return the result of a finished episode; `score` is the content of score.json or None."""
+    """Return the result of a finished episode.
+
+    Args:
+        score: The content of score.json or None.
+        task_id: Of the task.
+        ending: Why the episode ended.
+        stamp: Simulation time [s].
+    """
     message = TaskScore(
         header=header_of(stamp, 'odom'),
         task_id=task_id,
@@ -141,7 +155,7 @@ def _number(value: float | None) -> float:
 
 
 def find_report(request: ReportFind.Request, *, now: float) -> FindReport:
-    """Return the report that a request makes; `now` is the simulation time [s]."""
+    """Return the report that a request makes; `now` is the time of the episode [s]."""
     place = request.position
     return FindReport(
         label=request.label,

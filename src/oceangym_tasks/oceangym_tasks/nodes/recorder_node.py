@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 import sys
 
 from builtin_interfaces.msg import Time
 import numpy as np
 from oceangym_msgs.msg import Capabilities
+from rcl_interfaces.srv import ListParameters
+from rclpy.client import Client
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
+from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
@@ -28,11 +31,10 @@ from oceangym_core.nodes.kit import (
     read_stream,
     run_node,
 )
-from oceangym_core.nodes.qos import publisher_qos, recorder_qos
+from oceangym_core.nodes.qos import LATCHED, publisher_qos, recorder_qos
 from oceangym_core.nodes.rosbag2_writer import bag_writer
 from oceangym_core.streams import (
     CONTRACT,
-    Delivery,
     POLAR_DB,
     Record,
     RECORD_PROGRESS,
@@ -48,7 +50,9 @@ HEARTBEATS = ('/clock', '/diagnostics')
 QUIET_S = 0.5
 # What a killed recorder may lose [s of wall time].
 FLUSH_S = 5.0
-LATCHED = (Delivery.LATCHED, Delivery.FROZEN, Delivery.EVENT)
+# A publisher's node that has not answered after this long [s] is not waited for any longer.
+ROLL_CALL_PATIENCE_S = 30.0
+ASK_AGAIN_S = 1.0
 
 
 def decibel_image(data: bytes) -> bytes:
@@ -64,6 +68,58 @@ def decibel_image(data: bytes) -> bytes:
     )
     small.data = to_decibel_bytes(polar).tobytes()
     return bytes(serialize_message(small))
+
+
+class PublisherRollCall:
+    """Finds out whether the publishers of topics have connected this node's subscriptions.
+
+    A publisher that is seen may not have seen its subscriber yet; what it sends until then is lost
+    on topics that keep nothing. The middleware makes a node's subscriptions known in the order in
+    which they were made: whoever answers a service whose client is younger knows them all.
+
+    Args:
+        node: The subscriptions' node; they have all been made.
+        clock: Steady.
+    """
+
+    def __init__(self, node: Node, clock: Clock) -> None:
+        self._node, self._clock = node, clock
+        self._answered: set[str] = set()
+        self._clients: dict[str, Client] = {}
+        self._asked: dict[str, list[float]] = {}
+
+    def complete(self, topics: Iterable[str]) -> bool:
+        """Return whether all topics have a publisher whose node has answered; ask those others."""
+        publishers: set[str] = set()
+        for topic in topics:
+            infos = self._node.get_publishers_info_by_topic(topic)
+            names = {f'{i.node_namespace.rstrip("/")}/{i.node_name}' for i in infos}
+            if not names or any('_NODE_NAME_UNKNOWN_' in name for name in names):
+                return False
+            publishers |= names
+        for name in publishers - self._answered:
+            self._ask(name)
+        return publishers <= self._answered
+
+    def _ask(self, name: str) -> None:
+        """Ask a node for its parameters, again after a while: the first answers may get lost."""
+        now = self._clock.now().nanoseconds * 1e-9
+        asked = self._asked.setdefault(name, [])
+        if asked and now - asked[0] > ROLL_CALL_PATIENCE_S:
+            self._node.get_logger().warning(
+                f'{name} does not answer; its first samples may be missing in the bag'
+            )
+            self._answered.add(name)
+            return
+        if asked and now - asked[-1] < ASK_AGAIN_S:
+            return
+        asked.append(now)
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(
+                ListParameters, f'{name}/list_parameters'
+            )
+        answer = self._clients[name].call_async(ListParameters.Request())
+        answer.add_done_callback(lambda _: self._answered.add(name))
 
 
 class RecorderNode(ContractNode):
@@ -87,6 +143,7 @@ class RecorderNode(ContractNode):
         for topic in CONTRACT:
             self._record(topic)
         read_stream(self, stream('capabilities'), self._on_capabilities)
+        self._roll_call = PublisherRollCall(self, self._wall)
         self._ready = publish_stream(self, RECORD_READY, watched=True)
         self._ready.publish(Bool(data=False))
         self._progress = publish_stream(self, RECORD_PROGRESS)
@@ -116,8 +173,8 @@ class RecorderNode(ContractNode):
             if self._closed:
                 return
             stamp = stamp_in_cdr(topic.type, data)
-            # Others may leave theirs empty; the backend's zero is the time of observation 0.
-            if stamp or (stamp == 0 and topic.source is Source.BACKEND):
+            # Zero is no time: what is valid at all times carries it, or has none of its own.
+            if stamp:
                 self._stamp = stamp
             self._writer.write(target, self._stamp, decibel_image(data) if in_decibels else data)
             if topic.name not in HEARTBEATS:
@@ -162,7 +219,7 @@ class RecorderNode(ContractNode):
             for topic in CONTRACT
             if topic.source is Source.BACKEND and topic.name in capabilities.streams
         ]
-        if all(map(self.count_publishers, expected)):
+        if self._roll_call.complete(expected):
             self._ready.publish(Bool(data=True))
             self._timer.cancel()
 

@@ -25,9 +25,11 @@ from oceangym_core.episode_setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.conversions import (
     decision_of,
+    epoch_of,
     maneuver_of,
     nanoseconds_of,
     seconds_of,
+    stamp_of,
     step_navigation_of,
     step_truth_of,
 )
@@ -108,7 +110,10 @@ class TaskManagerNode(ContractNode):
         self._reset: Future | None = None
         self._outcome: Future | None = None
         self._fault = RunTask.Result.NONE
+        # Of the current observation, in seconds of its episode, and the stamp of that episode's
+        # time 0.
         self._stamp = 0.0
+        self._epoch_ns = 0
         self._held_since: float | None = None
         self._steps: list[StepTruthMessage] = []
         self._announced = ''
@@ -175,7 +180,7 @@ class TaskManagerNode(ContractNode):
             assert self._manager is not None
             self._manager.ready()
             self._goal.publish(
-                goal_message(self._manager.goal(self._setup.water.briefing), self._stamp)
+                goal_message(self._manager.goal(self._setup.water.briefing), self._time())
             )
             self._publish_state()
             self._steps.clear()
@@ -212,7 +217,8 @@ class TaskManagerNode(ContractNode):
             assert self._manager is not None
             self._steps.clear()
             self._manager.begin(step_navigation_of(first[0]), step_truth_of(first[0]))
-            self._stamp = seconds_of(first[0].header.stamp)
+            self._epoch_ns = epoch_of(first[0])
+            self._stamp = seconds_of(first[0].header.stamp, self._epoch_ns)
             self._enter(Phase.RUNNING)
             self._publish_state()
 
@@ -239,7 +245,7 @@ class TaskManagerNode(ContractNode):
         assert ending is not None
         self._enter(Phase.IDLE)
         score = score_message(
-            manager.result, task_id=setup.task.id, ending=ending.value, stamp=self._stamp
+            manager.result, task_id=setup.task.id, ending=ending.value, stamp=self._time()
         )
         self._score.publish(score)
         self._publish_state()
@@ -294,7 +300,7 @@ class TaskManagerNode(ContractNode):
             )
             return
         manager.on_step(maneuver, step_navigation_of(message), step_truth_of(message))
-        self._stamp = seconds_of(message.header.stamp)
+        self._stamp = seconds_of(message.header.stamp, self._epoch_ns)
         if not manager.episode_over:
             self._unrecorded = nanoseconds_of(message.header.stamp)
             self._since = self._seconds()
@@ -444,11 +450,15 @@ class TaskManagerNode(ContractNode):
     def _status(self) -> TaskStatus:
         assert self._manager is not None
         realtime = self._options.mode == 'realtime'
-        now = self.get_clock().now().nanoseconds * 1e-9 if realtime else None
+        now = seconds_of(self.get_clock().now().to_msg(), self._epoch_ns) if realtime else None
         return self._manager.status(now)
 
     def _state_message(self) -> Any:
-        return state_message(self._status(), self._stamp)
+        return state_message(self._status(), self._stamp, self._epoch_ns)
+
+    def _time(self) -> float:
+        """Return the simulation time of the current observation [s]."""
+        return seconds_of(stamp_of(self._stamp, self._epoch_ns))
 
     def _enter(self, phase: Phase) -> None:
         self._phase = phase
