@@ -154,6 +154,9 @@ class GazeboServer:
         # to attach Gazebo's own window names the partition.
         os.environ.setdefault('GZ_PARTITION', f'oceangym_{os.getpid()}')
         os.environ.setdefault('GZ_IP', '127.0.0.1')
+        # With a display Gazebo renders through its X server, which may be another machine's (ssh -X)
+        # or one that is not there; without one, through EGL on this machine's own device.
+        os.environ.pop('DISPLAY', None)
         self._gz = Bindings.load()
         self.step = step
         places = (*world_search_path(world), vehicle.parent.parent)
@@ -262,7 +265,7 @@ class GazeboServer:
                     return whole
             raise OceanGymError(
                 f'Gazebo sent nothing on {", ".join(inbox.silent)} within '
-                f'{_CAPTURE_DEADLINE_S:g} s. Rendering needs EGL (libegl1, mesa) or a display.'
+                f'{_CAPTURE_DEADLINE_S:g} s. Rendering needs EGL (libegl1, mesa).'
             )
         finally:
             for topic in topics:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
+import tempfile
+from types import SimpleNamespace
+import weakref
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,9 +19,10 @@ from oceangym_core.geometry import Pose
 from oceangym_core.signed_distance import build_distance_field
 from oceangym_core.world import load_world
 from oceangym_gazebo import server as server_module
+from oceangym_gazebo.engine import gazebo_engine
 from oceangym_gazebo.hosted_world import hosted_world
 from oceangym_gazebo.plant import coriolis, GazeboPlant
-from oceangym_gazebo.server import Bindings, BodyState
+from oceangym_gazebo.server import Bindings, BodyState, GazeboServer
 from oceangym_sim import thrusters
 from oceangym_sim.environment import Current, Environment
 from oceangym_sim.vehicle import load_vehicle
@@ -166,6 +171,49 @@ def test_missing_modules_are_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(server_module.importlib, 'import_module', absent)
     with pytest.raises(OceanGymError, match=r'gz\.sim8.*ros-jazzy-ros-gz.*backend:=embedded'):
         Bindings.load()
+
+
+class StubFixture:
+    """What a hosted server needs of Gazebo's own test fixture to be made."""
+
+    def __init__(self, path):
+        self.read = Path(path).read_text(encoding='utf-8')
+        self.display = os.environ.get('DISPLAY')
+
+    def on_pre_update(self, call): ...
+
+    def on_post_update(self, call): ...
+
+    def finalize(self): ...
+
+    def server(self):
+        return self
+
+    def has_entity(self, name, world):
+        return f'"{name}"' in self.read
+
+
+def test_a_server_needs_no_display_leaves_no_folder_and_ends_with_its_engine(
+    monkeypatch, tmp_path
+):
+    made = []
+    # The display of an X server that is not there, as after ssh -X: Gazebo must not see it.
+    monkeypatch.setenv('DISPLAY', 'localhost:99.0')
+    for name in ('GZ_PARTITION', 'GZ_IP', 'GZ_SIM_RESOURCE_PATH'):
+        monkeypatch.setenv(name, '')
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    fixture = SimpleNamespace(
+        TestFixture=lambda path: made.append(StubFixture(path)) or made.pop()
+    )
+    bindings = Bindings(sim=fixture, math=fixture, transport=SimpleNamespace(Node=object))
+    monkeypatch.setattr(Bindings, 'load', lambda: bindings)
+    server = GazeboServer(world=OCEAN, vehicle=VEHICLE, rendered=True)
+    gazebo = weakref.ref(server._server)
+    assert gazebo().display is None
+    assert list(tmp_path.iterdir()) == []
+    gazebo_engine(server).close()
+    # The renderer's threads and topics live as long as Gazebo's server does.
+    assert gazebo() is None
 
 
 # ---------------------------------------------------------------- plant
