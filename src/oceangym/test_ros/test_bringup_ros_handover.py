@@ -63,10 +63,14 @@ def test_all_of_all_observations_arrive_whole(
     nodes, probe = make_nodes(tmp_path, domain_id), make_probe('second_reader')
     try:
         handed = HandOver(probe)
+        # The test's own patience ends a run whose nodes do not come up.
+        manager = nodes.start(specs.pop('task_manager'), startup_timeout=1e6)
         for spec in specs.values():
             nodes.start(spec)
-        manager = nodes.running['task_manager']
-        probe.until(lambda: manager.poll() is not None, timeout=500.0)
+        for count in range(1, decisions + 2):
+            # Each observation has its own time, however long all of them take.
+            probe.until(lambda n=count: len(handed.taken) >= n or manager.poll() is not None)
+        probe.until(lambda: manager.poll() is not None)
         assert manager.poll() == 0, nodes.log('task_manager')
         # The last instant's images may still be on their way here.
         probe.until(lambda: len(handed.complete()) == decisions + 1)

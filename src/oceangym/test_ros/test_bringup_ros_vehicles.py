@@ -87,14 +87,22 @@ def test_two_vehicles_share_nothing(
         other.until(lambda: clocks['auv2'])
         assert {m.clock.sec for m in clocks['auv2']} == {epochs['auv2']}
 
+        # Topics arrive in any order: the clock's end says nothing about the others'.
+        ends = {'auv1': epochs['auv1'] + 30, 'auv2': epochs['auv2']}
+        for vehicle, probe in probes.items():
+            heard, end = probe.heard['odometry'], ends[vehicle]
+            probe.until(lambda h=heard, e=end: h and h[-1].header.stamp.sec == e)
         places = {v: p.heard['odometry'][-1].pose.pose.position for v, p in probes.items()}
         assert places['auv1'].x == pytest.approx(149.0, abs=0.5)
         assert math.hypot(places['auv2'].x - 200.0, places['auv2'].y + 50.0) < 1e-6
 
         # base_link has one place in each tree.
         for vehicle, x in (('auv1', places['auv1'].x), ('auv2', 200.0)):
-            probes[vehicle].until(lambda vehicle=vehicle: frames[vehicle])
-            last = [t for m in frames[vehicle] for t in m.transforms][-1]
+            heard, end = frames[vehicle], ends[vehicle]
+            probes[vehicle].until(
+                lambda h=heard, e=end: h and h[-1].transforms[-1].header.stamp.sec == e
+            )
+            last = heard[-1].transforms[-1]
             assert last.child_frame_id == 'base_link'
             assert last.transform.translation.x == pytest.approx(x, abs=0.5)
 
