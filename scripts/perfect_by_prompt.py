@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """Show what the way through prompt, reply and report costs an agent that recognises everything.
 
-A scripted model sees the truth and answers as prompts ask (`oceangym_agent.testing.perfect_model`). Each
-episode is scored as it was reported, and again with the true places of the same finds: the difference is
-what telling a place costs. Run inside the workspace's environment: ``./scripts/oceangym shell``, then
-``python scripts/perfect_by_prompt.py --tasks search_ship inspect_pipe --starts near``.
+A scripted model sees the truth and answers as prompts ask (`oceangym_agent.testing.perfect_model`). A row
+``direct`` is `perfect_eyes` without a model, in the same cell. Each episode with the model is scored as it
+was reported, and again with the true places of the same finds: the difference is what giving a place in
+that form costs. Run inside the workspace's environment: ``./scripts/oceangym shell``, then
+``python scripts/perfect_by_prompt.py --tasks search_ship inspect_pipe --starts near_1 medium_1``.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 import sys
 
 import numpy as np
 
+from oceangym_agent.agent import Agent
 from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.testing.perfect_model import NAME, perfect_options, PerfectModelAgent, Way
 from oceangym_bench.episode import run_episode
@@ -29,9 +32,11 @@ from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring.verified import judge_reports, score_verified
 
 EYES = 'perfect_eyes'
+DIRECT = 'direct'
+WAYS = (DIRECT, *(way.value for way in Way))
 HEAD = (
-    '| task | water | start | told as | reports | found | places wrong by [m] | verified '
-    '| with true places |\n|---|---|---|---|---|---|---|---|---|'
+    '| task | water | start | place given as | decisions | reports made | arrived | not false '
+    '| places wrong by [m] | verified | with true places |\n|---|---|---|---|---|---|---|---|---|---|---|'
 )
 
 
@@ -41,41 +46,50 @@ def main() -> int:
     parser.add_argument('--tasks', nargs='+', default=['search_ship', 'inspect_pipe'])
     parser.add_argument('--water', default='shallow')
     parser.add_argument('--starts', nargs='+', default=['near_1', 'medium_1'])
+    parser.add_argument('--ways', nargs='+', default=list(WAYS), choices=WAYS)
     parser.add_argument('--sonar', default='fan')
     parser.add_argument('--t-max', type=float, default=1800.0, help='simulated seconds')
     parser.add_argument('--folder', type=Path, default=Path('runs/perfect_by_prompt'))
     arguments = parser.parse_args()
-    hangar = Hangar()
     print(HEAD, flush=True)
-    for task in arguments.tasks:
-        for start in arguments.starts:
-            for way in Way:
-                options = RunOptions(
-                    task=task,
-                    water=arguments.water,
-                    start=start,
-                    sonar=arguments.sonar,
-                    t_max=arguments.t_max,
-                )
-                try:
-                    print(row(hangar, options, way, arguments.folder), flush=True)
-                except OceanGymError as error:
-                    print(error, file=sys.stderr)
-                    return 1
+    try:
+        for line in rows(arguments):
+            print(line, flush=True)
+    except OceanGymError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
-def row(hangar: Hangar, options: RunOptions, way: Way, folder: Path) -> str:
+def rows(arguments: argparse.Namespace) -> Iterator[str]:
+    """Fly every cell in every way, and yield a row for each episode."""
+    hangar = Hangar()
+    for task, start, way in product(arguments.tasks, arguments.starts, arguments.ways):
+        options = RunOptions(
+            task=task,
+            water=arguments.water,
+            start=start,
+            sonar=arguments.sonar,
+            t_max=arguments.t_max,
+        )
+        yield row(hangar, options, way, arguments.folder)
+
+
+def row(hangar: Hangar, options: RunOptions, way: str, folder: Path) -> str:
     """Fly one episode and return its row."""
-    eyes = make_agent(EYES, AgentSettings(options=replace(options, agent=EYES)))
-    options = perfect_options(options, folder / 'presets')
+    options = replace(options, agent=EYES)
+    agent: Agent = make_agent(EYES, AgentSettings(options=options))
+    run_id = f'{NAME}_{options.task}_{options.water}_{options.start}_{way}'
+    if way != DIRECT:
+        options = perfect_options(options, folder / 'presets')
+        agent = PerfectModelAgent(options, folder / 'traces' / run_id, eyes=agent, way=Way(way))
     setup, simulator = hangar.prepare(options)
-    run_id = f'{NAME}_{options.task}_{options.water}_{options.start}_{way.value}'
-    agent = PerfectModelAgent(options, folder / 'traces' / run_id, eyes=eyes, way=way)
     outcome = run_episode(setup, simulator, agent=agent, results_dir=folder, run_id=run_id)
     assert outcome.directory is not None
     episode = load_episode(outcome.directory)
-    truly = with_reports(episode, agent.told)
+    truly = episode
+    if isinstance(agent, PerfectModelAgent):
+        truly = with_reports(episode, agent.told)
     judged, right = judge_reports(episode), judge_reports(truly)
     errors = [
         float(np.linalg.norm(np.subtract(a.place, b.place)))
@@ -84,16 +98,16 @@ def row(hangar: Hangar, options: RunOptions, way: Way, folder: Path) -> str:
     ]
     wrong = ', '.join(f'{e:.1f}' for e in errors)
     scores = [score_verified(e).score for e in (episode, truly)]
-    found = sum(not j.verdict.false for j in judged)
+    kept = sum(not j.verdict.false for j in judged)
     return (
-        f'| {options.task} | {options.water} | {options.start} | {way.value} | {len(right)} | {found} '
-        f'| {wrong} | {scores[0]:.1f} | {scores[1]:.1f} |'
+        f'| {options.task} | {options.water} | {options.start} | {way} | {outcome.decisions} '
+        f'| {len(right)} | {len(judged)} | {kept} | {wrong} | {scores[0]:.1f} | {scores[1]:.1f} |'
     )
 
 
-def with_reports(episode: Episode, told: Iterable[FindReport]) -> Episode:
+def with_reports(episode: Episode, made: Iterable[FindReport]) -> Episode:
     """Return the same flight with other reports, as perfect eyes make them."""
-    made = tuple(
+    recorded = tuple(
         RecordedReport(
             label=report.label,
             position=report.position,
@@ -104,10 +118,10 @@ def with_reports(episode: Episode, told: Iterable[FindReport]) -> Episode:
             stamp=report.stamp,
             accepted=True,
         )
-        for report in told
+        for report in made
     )
     steps = tuple(replace(step, reports=()) for step in episode.steps)
-    return replace(episode, steps=steps, last_reports=made)
+    return replace(episode, steps=steps, last_reports=recorded)
 
 
 if __name__ == '__main__':

@@ -12,6 +12,12 @@ from scipy import ndimage
 
 from oceangym_core.observation import SonarPing, SonarSpec
 
+# Side of the grid that pings are averaged to, and of the square of cells whose median is the surroundings.
+ECHO_GRID = 256
+SURROUNDINGS_CELLS = 75
+# Levels [dB re full scale]: under the noise floor, of open water, and the faintest that is an echo.
+FLOOR_DB, QUIET_DB, FAINT_DB = -60.0, -45.0, -32.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class SonarContact:
@@ -72,6 +78,81 @@ def sonar_contacts(
     return tuple(sorted(found, key=lambda c: -c.contrast))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Echo:
+    """One patch that is brighter than the bottom around it.
+
+    Attributes:
+        range: Of its centre, weighted by intensity [m].
+        azimuth: The same [rad], positive to port.
+        length, width: Four standard deviations along its principal axes [m].
+        area: [m2].
+        contrast: Its 90th percentile over the median around it [dB].
+        peak: Its brightest cell [dB re full scale].
+    """
+
+    range: float
+    azimuth: float
+    length: float
+    width: float
+    area: float
+    contrast: float
+    peak: float
+
+
+def bright_echoes(
+    ping: SonarPing, spec: SonarSpec, *, contrast_db: float = 8.0, area: float = 1.5
+) -> tuple[Echo, ...]:
+    """Find patches that stand out of a wide median of their surroundings, strongest contrast first.
+
+    The ping is averaged to `ECHO_GRID` cells a side, which removes most speckle; gaps of a few cells,
+    as between the frames of a wreck, are closed.
+
+    Args:
+        ping: The polar image.
+        spec: Its geometry.
+        contrast_db: Least level over the surroundings [dB].
+        area: Least area [m2].
+    """
+    size = (ECHO_GRID, ECHO_GRID)
+    cells = cv2.blur(cv2.resize(ping.polar, size, interpolation=cv2.INTER_AREA), (3, 3))
+    level = 10 * np.log10(np.maximum(cells, 1e-6))
+    # In quarters of a decibel from the floor: the median filter takes bytes.
+    coarse = np.clip((level - FLOOR_DB) * 4, 0, 255).astype(np.uint8)
+    around = cv2.medianBlur(coarse, SURROUNDINGS_CELLS) / 4.0 + FLOOR_DB
+    contrast = level - np.maximum(around, QUIET_DB)
+    bright = ((contrast > contrast_db) & (level > FAINT_DB)).astype(np.uint8)
+    closed = cv2.morphologyEx(bright, cv2.MORPH_CLOSE, np.ones((9, 9), np.uint8))
+    labels, _ = ndimage.label(closed)
+    step = (spec.range_max - spec.range_min) / ECHO_GRID
+    beam = spec.azimuth_aperture / ECHO_GRID
+    found: list[Echo] = []
+    for index, region in enumerate(ndimage.find_objects(labels), start=1):
+        rows, columns = np.nonzero(labels[region] == index)
+        rows, columns = rows + region[0].start, columns + region[1].start
+        ranges = spec.range_min + (rows + 0.5) * step
+        azimuths = spec.azimuth_aperture / 2 - (columns + 0.5) * beam
+        covered = float((ranges * step * beam).sum())
+        if covered < area:
+            continue
+        weights = cells[rows, columns].astype(np.float64)
+        places = np.vstack([ranges * np.cos(azimuths), ranges * np.sin(azimuths)])
+        spread = np.linalg.eigvalsh(np.cov(places, aweights=weights))
+        width, length = (4.0 * math.sqrt(max(float(v), 0.0)) for v in spread)
+        found.append(
+            Echo(
+                range=float(np.average(ranges, weights=weights)),
+                azimuth=float(np.average(azimuths, weights=weights)),
+                length=length,
+                width=width,
+                area=covered,
+                contrast=float(np.percentile(contrast[rows, columns], 90)),
+                peak=float(level[rows, columns].max()),
+            )
+        )
+    return tuple(sorted(found, key=lambda echo: -echo.contrast))
+
+
 def nearest_return(
     ping: SonarPing, spec: SonarSpec, *, sector: float, level_db: float = -35.0
 ) -> float:
@@ -107,16 +188,3 @@ def colour_anomaly(image: NDArray[np.uint8]) -> float:
     chroma = lab[..., 1:]
     away = np.linalg.norm(chroma - cv2.GaussianBlur(chroma, (0, 0), 16.0), axis=-1)
     return float((away > 6.0).mean())
-
-
-def structure(image: NDArray[np.uint8]) -> float:
-    """Return the share of the image 0..1 whose brightness departs from its surroundings'.
-
-    Sand, haze and sensor noise are smooth at this scale; edges of things are not.
-    """
-    small = cv2.resize(image, (128, 128), interpolation=cv2.INTER_AREA)
-    grey = cv2.GaussianBlur(
-        cv2.cvtColor(small, cv2.COLOR_RGB2GRAY).astype(np.float32), (0, 0), 1.5
-    )
-    around = cv2.GaussianBlur(grey, (0, 0), 12.0)
-    return float((np.abs(grey - around) > 0.25 * around + 4.0).mean())

@@ -15,8 +15,13 @@ from oceangym_agent.agent import GoalView, StatusView
 from oceangym_agent.agents import AGENTS, AgentSettings, make_agent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.search_pattern import ordered_waypoints
-from oceangym_agent.agents.survey import SETTLING_OBSERVATIONS, SurveyAgent
-from oceangym_agent.detector import colour_anomaly, nearest_return, sonar_contacts, structure
+from oceangym_agent.agents.survey import SurveyAgent
+from oceangym_agent.detector import (
+    bright_echoes,
+    colour_anomaly,
+    nearest_return,
+    sonar_contacts,
+)
 from oceangym_core.contract import Action, ROTATIONS, sonar_orientation, TRANSLATIONS
 from oceangym_core.errors import OceanGymError
 from oceangym_core.frames import bounds_polygon, FrameShift
@@ -234,27 +239,34 @@ def test_water_is_ordinary_and_paint_is_not() -> None:
     assert 0.01 <= small < 0.06 <= large
 
 
-def test_a_dark_thing_has_structure_and_sensor_noise_has_none() -> None:
-    noise = np.random.default_rng(0).normal(0.0, 12.0, (256, 256, 1))
-    haze = np.clip(np.array([20.0, 80.0, 100.0]) + noise, 0, 255).astype(np.uint8)
-    assert structure(haze) < 0.001
-    shown = haze.copy()
-    shown[96:160, 96:160] //= 4
-    # A square of a sixteenth of the image, and the rim that the blur makes stand out around it.
-    assert 1 / 16 * 0.7 < structure(shown) < 1 / 16 * 3
+@pytest.mark.parametrize(('ahead', 'port'), [(20.0, 0.0), (15.0, -12.0)])
+def test_an_echo_has_the_place_size_and_level_of_what_reflects(ahead: float, port: float) -> None:
+    """A disc of radius R has variance R^2 / 4 along each axis: 2 R is four deviations."""
+    spec, radius = sonar(), 2.0
+    (echo,) = bright_echoes(ping(spec, ball=(ahead, port, radius)), spec)
+    assert echo.range == pytest.approx(math.hypot(ahead, port), abs=0.3)
+    assert echo.azimuth == pytest.approx(math.atan2(port, ahead), abs=math.radians(1.0))
+    # Averaging to cells of 0.15 m and half a degree, and over three of them, widens it.
+    assert (echo.length, echo.width) == pytest.approx((2 * radius,) * 2, rel=0.2)
+    assert echo.area == pytest.approx(math.pi * radius**2, rel=0.35)
+    assert echo.peak == pytest.approx(10 * math.log10(ECHO), abs=0.1)
+    # Over open water, which counts as -45 dB.
+    assert echo.contrast == pytest.approx(10 * math.log10(ECHO) + 45.0, abs=0.5)
+    assert bright_echoes(ping(spec), spec) == ()
 
 
 # ------------------------------------------------------------------ the surveyor
 
 
-def seen(index: int, direction: str, *, paint: float, ball: float | None) -> Observation:
-    """Return an observation with paint in one camera and a ball before the sonar beside it."""
+TURBINE = replace(GOAL, target_description='A single steel pile six metres thick.')
+
+
+def heard(index: int, direction: str, ball: tuple[float, float, float] | None) -> Observation:
+    """Return an observation with a ball (x forward, y port, radius [m]) before one sonar."""
     spec = sonar(direction)
-    echoes = ping(spec, ball=None if ball is None else (ball, 0.0, 1.0))
     return replace(
         observation(index),
-        cameras={direction: water(paint)},
-        sonars={direction: echoes},
+        sonars={direction: ping(spec, ball=ball)},
         sonar_geometry={direction: spec},
     )
 
@@ -266,37 +278,57 @@ def seen(index: int, direction: str, *, paint: float, ball: float | None) -> Obs
         ('left', (0.0, 1.0, 0.0)),
         ('right', (0.0, -1.0, 0.0)),
         ('back', (-1.0, 0.0, 0.0)),
-        ('down', (0.0, 0.0, -1.0)),
     ],
 )
-def test_the_surveyor_reports_paint_where_the_sonar_ranges_it(
+def test_the_surveyor_reports_what_it_hears_twice_at_one_place(
     direction: str, towards: tuple[float, float, float]
 ) -> None:
     agent = SurveyAgent()
-    agent.begin(GOAL)
-    for index in range(SETTLING_OBSERVATIONS):
-        assert not agent.decide(seen(index, direction, paint=0.0, ball=None), STATUS).reports
-    turn = agent.decide(seen(SETTLING_OBSERVATIONS, direction, paint=0.1, ball=8.0), STATUS)
+    agent.begin(TURBINE)
+    pile = (20.0, 0.0, 2.0)
+    assert not agent.decide(heard(0, direction, pile), STATUS).reports
+    # Further off than two echoes of one thing are.
+    assert not agent.decide(heard(1, direction, (33.0, 0.0, 2.0)), STATUS).reports
+    turn = agent.decide(heard(2, direction, pile), STATUS)
     (report,) = turn.reports
     assert report.label == 'PLATFORM'
     assert (report.sensor, report.direction) == ('sonar', direction)
-    expected = np.array([225.0, -75.0, -60.0]) + 8.0 * np.array(towards)
+    expected = np.array([225.0, -75.0, -60.0]) + 20.0 * np.array(towards)
     assert report.position == pytest.approx(expected, abs=0.6)
-    again = agent.decide(seen(SETTLING_OBSERVATIONS + 1, direction, paint=0.1, ball=8.0), STATUS)
-    assert not again.reports  # the same object is reported once
+    # There is one target, so that nothing else is claimed.
+    for index in range(3, 6):
+        assert not agent.decide(heard(index, direction, (12.0, 0.0, 2.0)), STATUS).reports
 
 
-def test_the_surveyor_reports_nothing_in_empty_water() -> None:
+@pytest.mark.parametrize(
+    ('description', 'area', 'ball'),
+    [
+        ('A single steel pile.', (), None),
+        ('A single steel pile.', (), (20.0, 0.0, 0.7)),  # 1.5 m2: a stone
+        ('A coral.', (), (20.0, 0.0, 2.0)),  # no known form
+        ('A steel pipeline.', (), (20.0, 0.0, 2.0)),  # not long
+        # The search area ends 200 m off.
+        ('A steel pile.', ((425, 0), (525, 0), (525, 90), (425, 90)), (20.0, 0.0, 2.0)),
+    ],
+)
+def test_the_surveyor_claims_nothing_else(
+    description: str,
+    area: tuple[tuple[float, float], ...],
+    ball: tuple[float, float, float] | None,
+) -> None:
     agent = SurveyAgent()
-    agent.begin(GOAL)
-    for index in range(6):
-        assert not agent.decide(seen(index, 'front', paint=0.0, ball=None), STATUS).reports
+    agent.begin(replace(GOAL, target_description=description, search_area=area))
+    for index in range(4):
+        assert not agent.decide(heard(index, 'front', ball), STATUS).reports
 
 
 def test_the_surveyor_keeps_its_altitude_and_its_distance() -> None:
     agent = SurveyAgent()
     agent.begin(GOAL)
     assert agent.decide(observation(altitude=3.0), STATUS).decision.action is Action.UP
+    # It flies on over what it climbed for, and dives after that.
+    over = agent.decide(observation(altitude=20.0), STATUS).decision
+    assert over.action is Action.FORWARD or over.action in ROTATIONS
     high = agent.decide(observation(altitude=20.0), STATUS).decision
     assert high.action is Action.DOWN
     assert high.magnitude == pytest.approx(11.0)  # to the cruise altitude of 9 m
