@@ -80,7 +80,7 @@ FORMS = {
 class SurveyAgent:
     """Flies a search pattern and reports echoes of a form that it knows for the target.
 
-    An echo is a suspect until a second observation, from nearer by, shows one at the same place. A target
+    An echo is a suspect until another observation, on the way there, shows one at the same place. A target
     of no known form is never reported. Cameras are not used.
     """
 
