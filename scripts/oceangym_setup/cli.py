@@ -9,7 +9,7 @@ from pathlib import Path
 import shlex
 import sys
 
-from oceangym_setup import doctor, environment, install, preflight, test_extras, testing
+from oceangym_setup import docs, doctor, environment, install, preflight, test_extras, testing
 from oceangym_setup.errors import SetupError
 from oceangym_setup.workspace import Workspace
 
@@ -23,6 +23,7 @@ _USAGE = """usage: scripts/oceangym VERB [ARGUMENTS]
   test    style checks, unit tests, then tests with ROS; arguments go to pytest
   setup   set everything up now (run and test do it on first use); --clean starts afresh,
           --extras adds what the Ray executor and the browser tests need
+  docs    build the manual as web pages and print where they are
   doctor  check this machine, each finding with a remedy
   shell   a shell in which ROS 2 and the packages are at hand
 
@@ -91,6 +92,8 @@ def _shell(workspace: Workspace, arguments: list[str]) -> int:
 def _test(workspace: Workspace, arguments: list[str]) -> int:
     install.ensure(workspace, extras=True)
     test_extras.ensure_wanted(workspace, arguments, os.environ)
+    if test_extras.is_wanted('oceangym', workspace.root, arguments):
+        docs.ensure_for_tests(workspace)
     preflight.check_shared_memory()
     return testing.run(workspace, arguments)
 
@@ -109,6 +112,7 @@ VERBS: Mapping[str, Callable[[Workspace, list[str]], int]] = {
     'score': _dispatch('score'),
     'report': _dispatch('report'),
     'bench': _dispatch('bench'),
+    'docs': docs.run,
     'doctor': _doctor,
     'shell': _shell,
 }

@@ -78,9 +78,9 @@ SDFORMAT = TestExtra(
 EXTRAS = (BROWSER, SDFORMAT)
 
 
-def is_wanted(extra: TestExtra, root: Path, arguments: Sequence[str]) -> bool:
-    """Tell whether tests that use it may be among those that are asked for."""
-    return not names_tests(root, arguments) or any(extra.tested_package in a for a in arguments)
+def is_wanted(tested_package: str, root: Path, arguments: Sequence[str]) -> bool:
+    """Tell whether tests of a package may be among those that are asked for."""
+    return not names_tests(root, arguments) or any(f'{tested_package}/' in a for a in arguments)
 
 
 def root_prefix(env: Mapping[str, str]) -> list[str] | None:
@@ -97,7 +97,7 @@ def root_prefix(env: Mapping[str, str]) -> list[str] | None:
 def ensure_wanted(workspace: Workspace, arguments: Sequence[str], env: Mapping[str, str]) -> None:
     """Install what the tests that are asked for may use."""
     for extra in EXTRAS:
-        if is_wanted(extra, workspace.root, arguments):
+        if is_wanted(extra.tested_package, workspace.root, arguments):
             ensure(extra, workspace, env)
 
 

@@ -15,7 +15,7 @@ _NETWORK = (
     'the package index could not be reached: check the network and the proxy '
     '(https_proxy, pip config), then run the same command again; finished steps are kept'
 )
-_PIP_REMEDIES = {
+PIP_REMEDIES = {
     'No space left on device': 'the disk is full: free at least 3 GB and run the same command again',
     'Temporary failure in name resolution': _NETWORK,
     'Name or service not known': _NETWORK,
@@ -87,7 +87,7 @@ def _create(workspace: Workspace, env: Mapping[str, str]) -> None:
             log=workspace.logs / 'venv.log',
             env=env,
             cwd=workspace.root,
-            remedies=_PIP_REMEDIES,
+            remedies=PIP_REMEDIES,
             default_remedy='Debian, Ubuntu: sudo apt-get install python3-venv',
         )
         # The next start takes the same Python, whatever comes first in PATH by then.
@@ -144,7 +144,7 @@ def _pip(workspace: Workspace, shown: Step, env: Mapping[str, str], name: str, f
         log=workspace.logs / f'pip-{name}.log',
         env=env,
         cwd=workspace.root,
-        remedies=_PIP_REMEDIES,
+        remedies=PIP_REMEDIES,
         default_remedy='run the same command again; finished downloads are kept',
     )
 

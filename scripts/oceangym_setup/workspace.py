@@ -53,6 +53,11 @@ class Workspace:
         return self.venv / 'bin' / 'python'
 
     @property
+    def docs_python(self) -> Path:
+        """The interpreter that builds the manual, in a virtual environment of its own."""
+        return self.state / 'docs' / 'bin' / 'python'
+
+    @property
     def site_packages(self) -> Path:
         """Its site-packages; set-up builds it with the interpreter that runs now."""
         version = f'python{sys.version_info.major}.{sys.version_info.minor}'

@@ -93,9 +93,9 @@ def test_where_it_is_there_nothing_is_done(workspace, machine, monkeypatch):
 def test_tests_of_other_packages_do_not_ask_for_it(tmp_path):
     for package in ('oceangym_core', 'oceangym_bench'):
         (tmp_path / 'src' / package / 'test').mkdir(parents=True)
-    assert is_wanted(BROWSER, tmp_path, [])
-    assert is_wanted(BROWSER, tmp_path, ['-k', 'report'])
-    assert is_wanted(BROWSER, tmp_path, ['src/oceangym_bench/test'])
-    assert not is_wanted(BROWSER, tmp_path, ['src/oceangym_core/test'])
-    assert is_wanted(SDFORMAT, tmp_path, [])
-    assert not is_wanted(SDFORMAT, tmp_path, ['src/oceangym_bench/test'])
+    assert is_wanted(BROWSER.tested_package, tmp_path, [])
+    assert is_wanted(BROWSER.tested_package, tmp_path, ['-k', 'report'])
+    assert is_wanted(BROWSER.tested_package, tmp_path, ['src/oceangym_bench/test'])
+    assert not is_wanted(BROWSER.tested_package, tmp_path, ['src/oceangym_core/test'])
+    assert is_wanted(SDFORMAT.tested_package, tmp_path, [])
+    assert not is_wanted(SDFORMAT.tested_package, tmp_path, ['src/oceangym_bench/test'])

@@ -60,7 +60,8 @@ class SensorSuite:
 
     Args:
         world: What there is to see.
-        cameras, sonars: The sensors, mounted in base_link.
+        cameras: Mounted in base_link.
+        sonars: Mounted in base_link.
         optics: The water, for light.
         lamps: The vehicle's lamps.
         anchors: The task's targets, whose perceptibility is recorded.
