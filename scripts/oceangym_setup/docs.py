@@ -75,7 +75,7 @@ def ensure_for_tests(workspace: Workspace) -> None:
 
 def build(python: Path, *, root: Path, site: Path) -> int:
     """Build a checkout's manual into a folder, every warning an error, and return the exit code."""
-    command = [python, '-m', 'mkdocs', 'build', '--strict', '--site-dir', site]
+    command: list[str | Path] = [python, '-m', 'mkdocs', 'build', '--strict', '--site-dir', site]
     env = {**pip_environment(os.environ), 'NO_MKDOCS_2_WARNING': '1'}
     return subprocess.run(command, cwd=root, env=env, check=False).returncode
 
