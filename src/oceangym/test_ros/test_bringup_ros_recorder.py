@@ -114,18 +114,24 @@ def test_a_clock_that_goes_on_does_not_disturb_the_end(
     assert read_messages(tmp_path / 'bag', ['/auv/odometry'])
 
 
-def test_a_place_that_cannot_be_written_is_refused_at_the_start(
+def test_a_start_that_is_refused_says_why(
     tmp_path, domain_id, small_world, make_specs, make_nodes
 ):
     (tmp_path / 'file').touch()
+    spec = make_specs(OPTIONS, tmp_path, small_world)['recorder']
+    refusals = (
+        # A place that cannot be written, and a parameter that rclpy alone would ignore.
+        (
+            {'bag': f'{tmp_path}/file/bag'},
+            f'cannot make bag {tmp_path}/file/bag: Not a directory.',
+        ),
+        ({'recrod': 'full'}, "unknown parameter of recorder 'recrod'. Did you mean 'record'?"),
+    )
     nodes = make_nodes(tmp_path, domain_id)
     try:
-        spec = make_specs(OPTIONS, tmp_path, small_world)['recorder']
-        recorder = nodes.start(spec, bag=str(tmp_path / 'file' / 'bag'))
-        recorder.wait(timeout=60)
+        for parameters, why in refusals:
+            assert nodes.start(spec, **parameters).wait() == 1
+            assert f'error: {why}' in nodes.log('recorder')
+            assert 'Traceback' not in nodes.log('recorder')
     finally:
         nodes.close()
-    assert recorder.returncode == 1
-    log = nodes.log('recorder')
-    assert f'error: cannot make bag {tmp_path}/file/bag: Not a directory. ' in log
-    assert 'Traceback' not in log
