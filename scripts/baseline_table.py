@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from oceangym_bench.results import read_rows
-from oceangym_bench.table_sets import benchmark_tables
-from oceangym_core.text_files import write_atomic
+from oceangym_bench.analysis.results import read_rows
+from oceangym_bench.analysis.table_sets import benchmark_tables
+from oceangym_core.files import write_atomic
 
 README = Path(__file__).resolve().parent.parent / 'README.md'
 BEGIN, END = '<!-- baselines:begin -->', '<!-- baselines:end -->'

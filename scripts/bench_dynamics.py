@@ -16,14 +16,14 @@ import time
 
 import numpy as np
 
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.geometry import Pose
-from oceangym_sim.autopilot import Autopilot
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Environment
-from oceangym_sim.maneuver import ManeuverExecutor
+from oceangym_sim.control.autopilot import Autopilot
+from oceangym_sim.control.maneuver import ManeuverExecutor
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Environment
 from oceangym_sim.navigation import Navigation
-from oceangym_sim.vehicle import load_vehicle
 
 MODEL = Path(__file__).parents[1] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 START = Pose((0.0, 0.0, -40.0))

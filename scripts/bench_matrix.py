@@ -14,18 +14,18 @@ import subprocess
 import sys
 import time
 
-from oceangym_bench.benchmark_file import benchmark_path, load_benchmark
-from oceangym_bench.cells import cells_of
-from oceangym_bench.executors import default_workers
-from oceangym_bench.results import read_rows
-from oceangym_bench.table_sets import benchmark_tables
+from oceangym_bench.analysis.results import read_rows
+from oceangym_bench.analysis.table_sets import benchmark_tables
+from oceangym_bench.execution.executors import default_workers
+from oceangym_bench.matrix.benchmark_file import benchmark_path, load_benchmark
+from oceangym_bench.matrix.runs import cells_of
 
 POLL_S = 0.5
 
 
 def command(source: Path, folder: Path, words: list[str]) -> list[str]:
     """Return the command that runs the file into a folder."""
-    run = [sys.executable, '-m', 'oceangym_bench.cli', 'run', str(source)]
+    run = [sys.executable, '-m', 'oceangym_bench.cli.main', 'run', str(source)]
     return [*run, '--results-dir', str(folder), *words]
 
 

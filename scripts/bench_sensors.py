@@ -28,22 +28,22 @@ from rich.console import Console
 from rich.table import Table
 
 from bench_sim import CAMERAS, machine, pose, SONARS
-from oceangym_core.contract import Action
+from oceangym_core.config.waters import load_profile, load_water, water_names
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.waters import load_profile, load_water, water_names
-from oceangym_core.world import load_world, World, world_path
-from oceangym_sim.camera_rays import pixel_rays
-from oceangym_sim.cameras import CameraRig
-from oceangym_sim.lamps import default_lamps
+from oceangym_core.world.world import load_world, World, world_path
+from oceangym_sim.optics.lamps import default_lamps
+from oceangym_sim.optics.rays import pixel_rays
+from oceangym_sim.optics.rig import CameraRig
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
-from oceangym_sim.scene import RayScene
 from oceangym_sim.sensors import SensorSuite, shared_scene
 from oceangym_sim.simulator import Simulator
-from oceangym_sim.sonar_instruments import Altimeter, Profiler, ScanningSonar, SideScan
-from oceangym_sim.sonar_presets import device_spec
-from oceangym_sim.sonar_rig import SonarRig
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.sonar.instruments import Altimeter, Profiler, ScanningSonar, SideScan
+from oceangym_sim.sonar.presets import device_spec
+from oceangym_sim.sonar.rig import SonarRig
 
 PARTS = ('pings', 'instruments', 'images', 'observations', 'episode')
 DEVICES = ('auto', 'cpu', 'cuda')

@@ -19,15 +19,15 @@ import sys
 import time
 
 import bench_dynamics
-from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, SonarSpec
-from oceangym_core.world import load_world, world_path
-from oceangym_sim.lamps import default_lamps
+from oceangym_core.world.world import load_world, world_path
+from oceangym_sim.optics.lamps import default_lamps
+from oceangym_sim.optics.water import WaterOptics
 from oceangym_sim.sensors import SensorSuite
-from oceangym_sim.sonar_rig import SonarRig
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.sonar.rig import SonarRig
 
 SHALLOW = WaterOptics()
 DEEP = WaterOptics(light_lux=1.5, depth_offset=450.0, lamps=1.0, visibility=10.0)

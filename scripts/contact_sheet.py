@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.config.waters import load_water
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.waters import load_water
-from oceangym_core.world import Anchor, load_visual_mesh, load_world, World, world_path
-from oceangym_sim.cameras import CameraRig
-from oceangym_sim.fan import FanProjector
-from oceangym_sim.lamps import Lamp
-from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar_rig import SonarRig
-from oceangym_sim.vehicle import load_vehicle
-from oceangym_sim.water import WaterOptics
+from oceangym_core.world.world import Anchor, load_visual_mesh, load_world, World, world_path
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.optics.lamps import Lamp
+from oceangym_sim.optics.rig import CameraRig
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.scene import RayScene
+from oceangym_sim.sonar.fan import FanProjector
+from oceangym_sim.sonar.rig import SonarRig
 
 TILE = 224
 CAPTION = 20

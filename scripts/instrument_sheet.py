@@ -18,9 +18,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.world import load_world, World, world_path
-from oceangym_sim.instruments import InstrumentSet, load_mountings
-from oceangym_sim.scene import RayScene
+from oceangym_core.world.world import load_world, World, world_path
+from oceangym_sim.rays.scene import RayScene
+from oceangym_sim.sonar.instrument_set import InstrumentSet, load_mountings
 
 SPEED = 0.7  # m/s
 ALTITUDE = 9.0  # m
@@ -146,9 +146,7 @@ def main() -> int:
     """Write the sheet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--world', default='ocean', help='shipped world or SDF file')
-    parser.add_argument(
-        '--output', type=Path, default=Path('docs/sensors/instruments.jpg')
-    )
+    parser.add_argument('--output', type=Path, default=Path('docs/sensors/instruments.jpg'))
     parser.add_argument('--device', default='auto', choices=('auto', 'cpu', 'cuda'))
     arguments = parser.parse_args()
     world = load_world(world_path(arguments.world))

@@ -20,21 +20,21 @@ from rich.console import Console
 from rich.table import Table
 
 from oceangym_core.assets import assets_root
+from oceangym_core.config.waters import load_profile, load_water
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array, Pose
-from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.distance import build_distance_field
+from oceangym_core.world.world import load_world, world_path
 from oceangym_gazebo import parity
-from oceangym_gazebo.engine import gazebo_engine
-from oceangym_gazebo.sensors import RawSensors
-from oceangym_gazebo.server import GazeboServer
-from oceangym_sim.engine import EMBEDDED, Engine
-from oceangym_sim.environment import Current, Environment
+from oceangym_gazebo.hosted.backend import gazebo_engine
+from oceangym_gazebo.hosted.sensors import RawSensors
+from oceangym_gazebo.hosted.server import GazeboServer
+from oceangym_sim.backend import EMBEDDED, Engine
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
+from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
-from oceangym_sim.scene import RayScene
 from oceangym_sim.simulator import Simulator, VEHICLE
-from oceangym_sim.vehicle import load_vehicle
 
 mpl.use('Agg')
 # Off a wreck, a platform and a pipe: much to see in several directions.

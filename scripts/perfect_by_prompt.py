@@ -22,13 +22,13 @@ import numpy as np
 from oceangym_agent.agent import Agent
 from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.testing.perfect_model import NAME, perfect_options, PerfectModelAgent, Way
-from oceangym_bench.episode import run_episode
-from oceangym_bench.hangar import Hangar
-from oceangym_core.decisions import FindReport
-from oceangym_core.episode import Episode, RecordedReport
+from oceangym_bench.execution.episode import run_episode
+from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.decisions import FindReport
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.record.episode import Episode, RecordedReport
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring.verified import judge_reports, score_verified
 
 EYES = 'perfect_eyes'

@@ -18,10 +18,10 @@ import zlib
 import numpy as np
 from rclpy.subscription import Subscription
 
-from oceangym_core.bag import stamp_in_cdr
-from oceangym_core.nodes.kit import ContractNode, message_type, NO_EVENTS, run_node
+from oceangym_core.contract.topics import CONTRACT, Source, Stream
+from oceangym_core.nodes.node import ContractNode, message_type, NO_EVENTS, run_node
 from oceangym_core.nodes.qos import recorder_qos
-from oceangym_core.streams import CONTRACT, Source, Stream
+from oceangym_core.record.bag import stamp_in_cdr
 
 SEEN_EVERY_S = 0.2
 

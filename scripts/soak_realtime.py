@@ -52,14 +52,14 @@ from oceangym.processes import (
     ProcessSpec,
 )
 from oceangym.supervisor import command_line, EXIT_CANCELLED, last_words
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.starts import parse_start
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.contract.topics import Delivery, RECORD_READY, stream
 from oceangym_core.errors import OceanGymError
-from oceangym_core.nodes.kit import read_stream
+from oceangym_core.nodes.node import read_stream
 from oceangym_core.nodes.qos import publisher_qos
-from oceangym_core.options import RunOptions
-from oceangym_core.starts import parse_start
-from oceangym_core.streams import Delivery, RECORD_READY, stream
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.world import world_path
+from oceangym_core.world.world import world_path
 from soak_report import figures, is_good, NAMESPACE, read_bag, show, Soak
 
 # An odd length: maneuvers end between the images that are due, and add an instant of their own.

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rosbags.rosbag2 import Reader
 
-from oceangym_core.contract import REALTIME
-from oceangym_core.streams import CONTRACT, POLAR_DB, Record
+from oceangym_core.contract.actions import REALTIME
+from oceangym_core.contract.topics import CONTRACT, POLAR_DB, Record
 
 NAMESPACE = 'auv'
 _NS_PER_US = 1000

@@ -22,12 +22,12 @@ _IMPORT_TIMEOUT_S = 180
 _RUN_SETUP = 'run: scripts/oceangym setup'
 _GPU_CODE = """
 import json
-from oceangym_sim.device_check import check_device
+from oceangym_sim.selftest import check_device
 report = check_device('cuda')
 print(json.dumps([report.works, report.detail, report.remedy]))
 """
 _GAZEBO_CODE = """
-from oceangym_gazebo.server import Bindings, message_type
+from oceangym_gazebo.hosted.server import Bindings, message_type
 bindings = Bindings.load()
 message_type('Image')
 print(bindings.sim.__file__)

@@ -9,12 +9,12 @@ from oceangym.report_command import report_command
 from oceangym.run_command import run_command
 from oceangym.supervisor import EXIT_CANCELLED, EXIT_ERROR
 from oceangym_core.assets import config_path
+from oceangym_core.config.option_help import help_lines
+from oceangym_core.config.options import AGENTS, model_names, prompt_names
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.config.waters import profile_names, water_names
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.option_help import help_lines
-from oceangym_core.options import AGENTS, model_names, prompt_names
 from oceangym_core.scoring import main as score_main
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.waters import profile_names, water_names
 
 USAGE = """usage: oceangym VERB ...
 
@@ -92,7 +92,7 @@ def help_text() -> str:
 def bench_command(arguments: Sequence[str]) -> int:
     """Run a verb of the benchmark."""
     # Its tables and executors are not needed by any other verb.
-    from oceangym_bench.cli import main as bench_main
+    from oceangym_bench.cli.main import main as bench_main
 
     return bench_main(arguments)
 

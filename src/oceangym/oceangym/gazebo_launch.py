@@ -21,8 +21,7 @@ from oceangym.processes import (
     ProcessSpec,
 )
 from oceangym_core.assets import assets_root, config_path
-from oceangym_core.errors import OceanGymError
-from oceangym_core.options import (
+from oceangym_core.config.options import (
     Argument,
     ARGUMENTS,
     Kind,
@@ -30,12 +29,13 @@ from oceangym_core.options import (
     read_argument,
     RunOptions,
 )
+from oceangym_core.config.starts import FIXED_STARTS, parse_start
+from oceangym_core.config.tasks import WORLD_FILES
+from oceangym_core.errors import OceanGymError
 from oceangym_core.paths import user_path
-from oceangym_core.sdf import parse_xml, SdfError
-from oceangym_core.starts import FIXED_STARTS, parse_start
-from oceangym_core.tasks import WORLD_FILES
-from oceangym_core.world import world_search_path
-from oceangym_gazebo.bridge import CLOCK, NAMESPACE, service_argument
+from oceangym_core.world.sdf import parse_xml, SdfError
+from oceangym_core.world.world import world_search_path
+from oceangym_gazebo.session.bridge import CLOCK, NAMESPACE, service_argument
 from oceangym_worlds.generate import ensure_world
 from oceangym_worlds.world_files import cache_directory, say
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from oceangym.prerequisites import check_episode, check_options
 from oceangym.processes import given_words, Part, process_specs, ProcessSpec
+from oceangym_core.config.options import Argument, parse_ros_arguments
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.options import Argument, parse_ros_arguments
-from oceangym_core.record import new_run_directory, run_id_for
+from oceangym_core.record.writer import new_run_directory, run_id_for
 from oceangym_worlds.world_files import world_file
 
 # What launch itself takes on the same command line.

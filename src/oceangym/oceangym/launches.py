@@ -7,8 +7,8 @@ from collections.abc import Collection
 from oceangym.gazebo_launch import GAZEBO
 from oceangym.launch_plan import Launch
 from oceangym.processes import Part
+from oceangym_core.config.options import Argument, ARGUMENTS
 from oceangym_core.errors import unknown_name
-from oceangym_core.options import Argument, ARGUMENTS
 
 _SIMULATOR = (
     'task', 'water', 'start', 'seed', 'world_seed', 'backend', 'mode', 'rtf', 't_max', 't_interval',

@@ -11,12 +11,12 @@ import sys
 from oceangym.processes import Part, process_specs, ProcessSpec
 from oceangym_agent.agent import close_agent
 from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_core.episode_setup import prepare_episode
+from oceangym_core.config.options import MODEL_AGENTS, RunOptions
+from oceangym_core.config.setup import prepare_episode
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import MODEL_AGENTS, RunOptions
-from oceangym_core.record_reader import load_episode
-from oceangym_core.world import load_world
-from oceangym_gazebo.server import check_bindings
+from oceangym_core.record.reader import load_episode
+from oceangym_core.world.world import load_world
+from oceangym_gazebo.hosted.server import check_bindings
 
 
 def check_options(options: RunOptions, parts: Collection[Part] = tuple(Part)) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from oceangym_core.assets import assets_root, config_path
+from oceangym_core.config.options import ARGUMENTS, RunOptions
 from oceangym_core.errors import OceanGymError
 from oceangym_core.launcher_watch import LAUNCHER_VARIABLE
-from oceangym_core.options import ARGUMENTS, RunOptions
 
 PROFILES_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 DISCOVERY_VARIABLE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from oceangym_core.record import EPISODE_FILE
+from oceangym_core.record.writer import EPISODE_FILE
 
 # Without a terminal, every so many steps get a line.
 LINE_EVERY = 10

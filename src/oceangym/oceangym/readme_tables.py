@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oceangym_agent.models.presets import load_preset, ModelPreset, preset_names
+from oceangym_core.config.option_help import option_table
+from oceangym_core.contract.topics import CONTRACT, Stream
 from oceangym_core.errors import OceanGymError
-from oceangym_core.option_help import option_table
-from oceangym_core.streams import CONTRACT, Stream
 
 
 def topic_table() -> str:

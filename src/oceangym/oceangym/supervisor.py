@@ -16,10 +16,10 @@ from typing import IO
 import yaml
 
 from oceangym.processes import OnExit, parameter_file, ProcessSpec, ros_arguments
-from oceangym_core.bag import recover_bag
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record import EPISODE_FILE, SCORE_FILE
-from oceangym_core.text_files import read_json
+from oceangym_core.files import read_json
+from oceangym_core.record.bag import recover_bag
+from oceangym_core.record.writer import EPISODE_FILE, SCORE_FILE
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130

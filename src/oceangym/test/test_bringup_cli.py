@@ -10,7 +10,7 @@ from rich.console import Console
 
 from oceangym import cli
 from oceangym.progress import ProgressView, RecordTail
-from oceangym_core.options import AGENTS, ARGUMENTS
+from oceangym_core.config.options import AGENTS, ARGUMENTS
 
 
 def test_list_prints_data_only(capsys):

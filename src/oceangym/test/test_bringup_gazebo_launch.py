@@ -15,7 +15,7 @@ from oceangym.gazebo_launch import GAZEBO, HOST, read_world, RESOURCES, ROS_GZ
 from oceangym.processes import OnExit, parameter_file
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.errors import OceanGymError
-from oceangym_gazebo.bridge import bridge_files
+from oceangym_gazebo.session.bridge import bridge_files
 
 
 @pytest.fixture

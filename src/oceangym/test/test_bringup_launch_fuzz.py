@@ -8,8 +8,8 @@ import pytest
 
 from oceangym.launches import LAUNCHES
 from oceangym.processes import parameter_file, ros_arguments
+from oceangym_core.config.options import ARGUMENTS
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import ARGUMENTS
 
 # Gazebo's launch needs its packages.
 EVERYWHERE = [launch for launch in LAUNCHES if launch.name != 'gazebo']

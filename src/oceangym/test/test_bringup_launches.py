@@ -13,10 +13,10 @@ from oceangym.launches import launch_named, LAUNCHES
 from oceangym.prerequisites import check_packages, check_path
 from oceangym.run_command import run_command
 from oceangym_core.assets import config_path
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.topics import CONTRACT
 from oceangym_core.errors import OceanGymError
-from oceangym_core.streams import CONTRACT
-from oceangym_gazebo import server
+from oceangym_gazebo.hosted import server
 
 REPOSITORY = Path(__file__).parents[3]
 

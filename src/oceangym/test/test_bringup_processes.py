@@ -19,8 +19,8 @@ from oceangym.processes import (
     PROFILES_VARIABLE,
     ros_arguments,
 )
+from oceangym_core.config.options import ARGUMENTS, parse_ros_arguments, RunOptions
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import ARGUMENTS, parse_ros_arguments, RunOptions
 
 WORLD = Path('/somewhere/ocean.sdf')
 

@@ -12,8 +12,8 @@ import trimesh
 from oceangym import run_command
 from oceangym.cli import main
 from oceangym_core.errors import OceanGymError
-from oceangym_worlds.config import load_world_config
-from oceangym_worlds.layout import plan_layout
+from oceangym_worlds.plan.config import load_world_config
+from oceangym_worlds.plan.layout import plan_layout
 
 WORLD = """
 name: pool

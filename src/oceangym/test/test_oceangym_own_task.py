@@ -10,14 +10,14 @@ import pytest
 import trimesh
 import yaml
 
-from oceangym_bench.episode import EpisodeOutcome, run_episode
+from oceangym_bench.execution.episode import EpisodeOutcome, run_episode
 from oceangym_core.assets import assets_root, config_path
-from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
+from oceangym_core.config.options import parse_ros_arguments
+from oceangym_core.config.setup import EpisodeSetup, prepare_episode
+from oceangym_core.config.waters import load_profile, load_water
 from oceangym_core.geometry import Pose
-from oceangym_core.options import parse_ros_arguments
-from oceangym_core.provenance import world_sha256
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import load_visual_mesh, load_world
+from oceangym_core.record.provenance import world_sha256
+from oceangym_core.world.world import load_visual_mesh, load_world
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
 from oceangym_worlds.world_files import world_file

@@ -3,7 +3,7 @@ import re
 
 from oceangym.readme_tables import filled, topic_table
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
 
 README = Path(assets_root() / 'README.md')
 

@@ -19,7 +19,7 @@ import yaml
 from oceangym.domain import DomainLease
 from oceangym.processes import parameter_file, process_environment, process_specs, ProcessSpec
 from oceangym.supervisor import command_line
-from oceangym_core.options import RunOptions
+from oceangym_core.config.options import RunOptions
 
 ANCHORS = {
     'oil_pipeline_1': (160.0, -114.0, -68.0),
@@ -116,9 +116,9 @@ class Probe:
 
     def listen(self, *names: str, deep: bool = False) -> None:
         """Subscribe to topics of the contract; `deep` misses none."""
-        from oceangym_core.nodes.kit import message_type
+        from oceangym_core.contract.topics import stream
+        from oceangym_core.nodes.node import message_type
         from oceangym_core.nodes.qos import reader_qos, recorder_qos
-        from oceangym_core.streams import stream
 
         for name in names:
             s = stream(name)

@@ -29,21 +29,21 @@ from std_msgs.msg import Float64
 
 from oceangym.processes import ProcessSpec
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.topics import Delivery, stream
 from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.nodes.conversions import pose_message, pose_of_message, vector_message
 from oceangym_core.nodes.conversions import seconds_of as seconds
 from oceangym_core.nodes.qos import publisher_qos
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import Delivery, stream
-from oceangym_core.waters import load_profile, load_water
-from oceangym_gazebo.bridge import CURRENT, IMU, ODOMETRY, thrust_topic, THRUSTERS
-from oceangym_gazebo.bridged_vehicle import BridgedVehicle, Motion
 from oceangym_gazebo.nodes import gazebo_services
 from oceangym_gazebo.nodes.reset_server import ResetServer
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.maneuver import capability
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.session.bridge import CURRENT, IMU, ODOMETRY, thrust_topic, THRUSTERS
+from oceangym_gazebo.session.vehicle import BridgedVehicle, Motion
+from oceangym_sim.control.maneuver import capability
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
 
 pytestmark = pytest.mark.ros
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from oceangym_core.contract import DIRECTIONS
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import camera_streams, CONTRACT, Delivery, sonar_streams, Source
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.topics import camera_streams, CONTRACT, Delivery, sonar_streams, Source
 
 pytestmark = pytest.mark.ros
 

@@ -13,9 +13,9 @@ from rosbags.rosbag2 import Reader
 from oceangym.processes import process_environment, process_specs
 from oceangym.progress import RecordTail
 from oceangym.supervisor import Outcome, Supervisor
-from oceangym_core.bag import read_messages
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.config.options import RunOptions
+from oceangym_core.record.bag import read_messages
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import rescore
 
 pytestmark = pytest.mark.ros

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from oceangym_core.contract import DIRECTIONS
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import camera_streams, sonar_streams
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.topics import camera_streams, sonar_streams
 
 pytestmark = pytest.mark.ros
 

@@ -16,9 +16,9 @@ from oceangym_msgs.msg import SonarInfo
 from sensor_msgs.msg import Image
 
 from oceangym_agent.nodes.vehicle_client import image_array, sonar_spec
-from oceangym_core.contract import Action
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import RunOptions
 from oceangym_core.rng import generator
 from oceangym_gazebo.nodes.optics_node import pixels
 

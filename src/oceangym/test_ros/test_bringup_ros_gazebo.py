@@ -12,19 +12,19 @@ from sensor_msgs.msg import Image, PointCloud2, PointField
 
 from oceangym.processes import ProcessSpec
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.config.waters import load_water
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.topics import stream
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.qos import reader_qos
 from oceangym_core.rng import generator
-from oceangym_core.sdf import RETRO_SCALE
-from oceangym_core.streams import stream
-from oceangym_core.waters import load_water
-from oceangym_gazebo.bridge import camera_topic, cloud_topic, ODOMETRY
+from oceangym_core.world.sdf import RETRO_SCALE
 from oceangym_gazebo.nodes.optics_node import water_optics
-from oceangym_gazebo.optics import DepthCameras, DepthPicture
-from oceangym_sim.backend import select_variant
-from oceangym_sim.sonar import footprint, PingFormer
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.rays.optics import DepthCameras, DepthPicture
+from oceangym_gazebo.session.bridge import camera_topic, cloud_topic, ODOMETRY
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.formation import footprint, PingFormer
 
 pytestmark = pytest.mark.ros
 

@@ -9,9 +9,9 @@ import time
 import pytest
 from rosbags.rosbag2 import Reader
 
-from oceangym_core.contract import DIRECTIONS
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import camera_streams, sonar_streams, stream
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.topics import camera_streams, sonar_streams, stream
 
 pytestmark = pytest.mark.ros
 
@@ -25,7 +25,7 @@ class HandOver:
     """When each image of each instant was sent and was in this process's hands [ns of wall time]."""
 
     def __init__(self, probe) -> None:
-        from oceangym_core.nodes.kit import message_type
+        from oceangym_core.nodes.node import message_type
         from oceangym_core.nodes.qos import reader_qos
 
         self.sent = defaultdict(dict)

@@ -16,7 +16,7 @@ pytest.importorskip('launch_ros')
 
 from oceangym.launches import LAUNCHES
 from oceangym.processes import process_specs
-from oceangym_core.options import ARGUMENTS, RunOptions
+from oceangym_core.config.options import ARGUMENTS, RunOptions
 
 pytestmark = pytest.mark.ros
 

@@ -16,22 +16,22 @@ from rosbags.rosbag2 import Reader
 from oceangym import cli
 from oceangym.processes import process_environment, process_specs
 from oceangym.supervisor import Outcome, Supervisor
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.scripts import script
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.scripts import script
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_agent.trace import read_trace
-from oceangym_bench.episode import run_episode
+from oceangym_bench.execution.episode import run_episode
 from oceangym_core.assets import config_path
-from oceangym_core.bag import read_messages
-from oceangym_core.contract import DIRECTIONS, sonar_orientation
-from oceangym_core.episode_setup import prepare_episode
+from oceangym_core.config.options import parse_ros_arguments, RunOptions
+from oceangym_core.config.setup import prepare_episode
+from oceangym_core.contract.actions import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.observation import published_geometry, SonarSpec
 from oceangym_core.geometry import Pose, wrap_angle
 from oceangym_core.nodes.conversions import nanoseconds_of, pose_of_message
-from oceangym_core.observation import published_geometry, SonarSpec
-from oceangym_core.options import parse_ros_arguments, RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.record.bag import read_messages
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import rescore
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.world import load_world, world_path
 from oceangym_sim.requests import SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import Delivery
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.topics import Delivery
 
 pytestmark = pytest.mark.ros
 

@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
-from oceangym_core.bag import read_messages, read_unclosed, recover_bag
-from oceangym_core.options import RunOptions
+from oceangym_core.config.options import RunOptions
+from oceangym_core.record.bag import read_messages, read_unclosed, recover_bag
 
 pytestmark = pytest.mark.ros
 

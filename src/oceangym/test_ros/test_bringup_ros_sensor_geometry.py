@@ -14,9 +14,9 @@ import cv2
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_core.geometry import Pose
-from oceangym_core.options import RunOptions
 
 pytestmark = pytest.mark.ros
 
@@ -184,10 +184,10 @@ def tank(tmp_path_factory, nodes, make_specs, make_probe, acoustic_environment):
     """What a client hears of one observation among six balls, and frames as map sees them."""
     from oceangym_msgs.srv import Reset
 
+    from oceangym_core.contract.topics import LABEL_CLASSES, label_streams
     from oceangym_core.nodes.conversions import pose_message
-    from oceangym_core.nodes.kit import message_type
+    from oceangym_core.nodes.node import message_type
     from oceangym_core.nodes.qos import reader_qos
-    from oceangym_core.streams import LABEL_CLASSES, label_streams
 
     nodes.environment = acoustic_environment
     world = write_balls(tmp_path_factory.mktemp('balls'))
@@ -303,9 +303,9 @@ import json, sys
 import numpy as np
 import rclpy
 from marine_acoustic_msgs.msg import ProjectedSonarImage, SonarImageData
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_core.nodes.qos import reader_qos
-from oceangym_core.streams import Delivery
+from oceangym_core.contract.topics import Delivery
 
 rclpy.init()
 node = rclpy.create_node('viewer', namespace='auv')

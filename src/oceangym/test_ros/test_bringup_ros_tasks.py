@@ -7,9 +7,9 @@ import math
 
 import pytest
 
-from oceangym_core.decisions import FindReport
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.record.reader import load_episode
 
 pytestmark = pytest.mark.ros
 
@@ -136,11 +136,11 @@ def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     from oceangym_msgs.msg import Decision as DecisionMessage
     from rclpy.duration import Duration
 
-    from oceangym_core.contract import Action
-    from oceangym_core.decisions import Decision
+    from oceangym_core.contract.actions import Action
+    from oceangym_core.contract.decisions import Decision
+    from oceangym_core.contract.topics import DECISION
     from oceangym_core.nodes.conversions import decision_message
     from oceangym_core.nodes.qos import publisher_qos, with_liveliness
-    from oceangym_core.streams import DECISION
 
     nodes = system('simulator', 'task_manager')
     _, result = run_episode(client)
@@ -222,9 +222,9 @@ def test_two_episodes_of_one_system_leave_the_records_of_two_processes(
     """Stamps go on from one episode to the next; what is on record begins at zero each time."""
     from oceangym_msgs.action import RunTask
 
-    from oceangym_bench.episode import run_episode as fly_in_process
-    from oceangym_core.episode_setup import prepare_episode
-    from oceangym_core.world import load_world
+    from oceangym_bench.execution.episode import run_episode as fly_in_process
+    from oceangym_core.config.setup import prepare_episode
+    from oceangym_core.world.world import load_world
     from oceangym_sim.requests import SimulatorOptions
     from oceangym_sim.simulator import Simulator
 

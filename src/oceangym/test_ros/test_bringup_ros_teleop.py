@@ -14,9 +14,9 @@ import yaml
 
 from oceangym.processes import parameter_file
 from oceangym.supervisor import command_line
-from oceangym_core.contract import Action
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action
+from oceangym_core.record.reader import load_episode
 
 pytestmark = pytest.mark.ros
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from oceangym_core.options import RunOptions
+from oceangym_core.config.options import RunOptions
 
 pytestmark = pytest.mark.ros
 
@@ -37,10 +37,10 @@ def test_two_vehicles_share_nothing(
     from rosgraph_msgs.msg import Clock
     from tf2_msgs.msg import TFMessage
 
-    from oceangym_core.episode_setup import prepare_episode
+    from oceangym_core.config.setup import prepare_episode
+    from oceangym_core.contract.topics import stream
     from oceangym_core.nodes.qos import reader_qos
-    from oceangym_core.streams import stream
-    from oceangym_core.world import load_world
+    from oceangym_core.world.world import load_world
     from oceangym_tasks.nodes.conversions import reset_request
 
     crew, probes, clocks, frames, epochs = {}, {}, {}, {}, {}

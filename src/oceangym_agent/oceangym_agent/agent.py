@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.frames import FrameShift
-from oceangym_core.observation import Observation, single, StepTruth
-from oceangym_core.world import Anchor, World
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import Observation, single, StepTruth
+from oceangym_core.world.world import Anchor, World
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.contract.observation import NavigationState, Observation, SonarPing, SonarSpec
 from oceangym_core.errors import OceanGymError
-from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 
 Key = tuple[str, str]
 # Dimensions and type of the arrays of each kind of image.

@@ -8,7 +8,7 @@ from enum import Enum
 import hashlib
 from typing import Any, Protocol
 
-from oceangym_core.decisions import Decision
+from oceangym_core.contract.decisions import Decision
 from oceangym_core.errors import OceanGymError
 
 

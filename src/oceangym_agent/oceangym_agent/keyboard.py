@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 
 
 class Command(str, Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 import math
 
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.geometry import Pose, wrap_angle
 
 

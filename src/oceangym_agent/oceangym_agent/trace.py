@@ -20,10 +20,10 @@ from pydantic import ConfigDict, ValidationError
 
 from oceangym_agent.chat import ChatMessage, ChatReply, ChatRequest, ImagePart, TextPart
 from oceangym_agent.replies.reply import Find, ParsedReply
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record_lines import line_text
-from oceangym_core.text_files import MAX_JSON_BYTES, read_text, Schema
+from oceangym_core.files import MAX_JSON_BYTES, read_text, Schema
+from oceangym_core.record.lines import line_text
 
 TRACE_FILE = 'trace.jsonl'
 IMAGE_FOLDER = 'images'

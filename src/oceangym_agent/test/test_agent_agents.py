@@ -16,20 +16,20 @@ from oceangym_agent.agents import AGENTS, AgentSettings, make_agent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.search_pattern import ordered_waypoints
 from oceangym_agent.agents.survey import SurveyAgent
-from oceangym_agent.detector import (
+from oceangym_agent.aids.detector import (
     bright_echoes,
     colour_anomaly,
     nearest_return,
     sonar_contacts,
 )
-from oceangym_core.contract import Action, ROTATIONS, sonar_orientation, TRANSLATIONS
+from oceangym_core.config.mission import MissionOrder
+from oceangym_core.config.options import AGENTS as OPTIONS_AGENTS
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action, ROTATIONS, sonar_orientation, TRANSLATIONS
+from oceangym_core.contract.frames import bounds_polygon, FrameShift
+from oceangym_core.contract.observation import NavigationState, Observation, SonarPing, SonarSpec
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import bounds_polygon, FrameShift
 from oceangym_core.geometry import Pose
-from oceangym_core.mission import MissionOrder
-from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
-from oceangym_core.options import AGENTS as OPTIONS_AGENTS
-from oceangym_core.options import RunOptions
 
 GOAL = GoalView(
     task_id='dock',

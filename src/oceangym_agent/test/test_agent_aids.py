@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from oceangym_agent.aids import detector_text, sonar_place, suggest
+from oceangym_agent.aids.hints import detector_text, sonar_place, suggest
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.window import vector_text
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import Action, sonar_orientation
+from oceangym_core.contract.actions import Action, sonar_orientation
+from oceangym_core.contract.observation import NavigationState, Observation, SonarPing, SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState, Observation, SonarPing, SonarSpec
 
 BOUNDS = ((0.0, 0.0), (400.0, 0.0), (400.0, 200.0), (0.0, 200.0))
 POSE = Pose.from_euler((60.0, 80.0, -50.0), 0.0, 0.0, math.radians(90.0))

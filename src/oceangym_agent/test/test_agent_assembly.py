@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from oceangym_agent.assembly import ObservationAssembler
+from oceangym_core.contract.observation import NavigationState, SonarSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState, SonarSpec
 
 NAVIGATION = NavigationState(
     stamp=30.0,

@@ -11,9 +11,9 @@ from oceangym_agent.memory.coverage import CoverageMap, distance_to_bounds
 from oceangym_agent.memory.coverage_image import draw_coverage, SEEN, UNSEEN, VEHICLE
 from oceangym_agent.memory.lawn_mower import next_leg
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.frames import bounds_polygon, FrameShift
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import bounds_polygon, FrameShift
 from oceangym_core.geometry import Pose
 
 SQUARE = ((0.0, 0.0), (200.0, 0.0), (200.0, 200.0), (0.0, 200.0))

@@ -24,6 +24,8 @@ import numpy as np
 import pytest
 
 from oceangym_agent.agent import GoalView, StatusView
+from oceangym_agent.agents.mllm import MllmAgent
+from oceangym_agent.agents.mllm_parts import model_parts
 from oceangym_agent.chat import (
     ChatMessage,
     ChatRequest,
@@ -32,21 +34,19 @@ from oceangym_agent.chat import (
     Role,
     TextPart,
 )
-from oceangym_agent.mllm import MllmAgent
-from oceangym_agent.mllm_parts import model_parts
 from oceangym_agent.models.client import LAST_DELAY_S, make_model
 from oceangym_agent.models.presets import load_preset, ModelPreset
 from oceangym_agent.models.probe import probe, ProbeResult
 from oceangym_agent.models.rate_limit import RateLimiter
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceCall
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision
+from oceangym_core.contract.observation import NavigationState, Observation
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState, Observation
-from oceangym_core.options import RunOptions
 
 STEPS = 3
 DEADLINE_S = 180.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from oceangym_agent.keyboard import Command, COMMANDS, HELP, interpret, MOVES, velocity_of
-from oceangym_core.contract import Action, unit_motion
+from oceangym_core.contract.actions import Action, unit_motion
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,19 @@ import pytest
 from oceangym_agent.memory.coordinates import REMOVED, strip_coordinates
 from oceangym_agent.memory.experience import Experience, load_experience, Relation
 from oceangym_agent.memory.window import Memory
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
-from oceangym_core.record import RunWriter
-from oceangym_core.testing import maneuver_to, navigation_at, run_info, StepClock, targets_at
+from oceangym_core.record.writer import RunWriter
+from oceangym_core.testing.records import (
+    maneuver_to,
+    navigation_at,
+    run_info,
+    StepClock,
+    targets_at,
+)
 
 SHIFT = FrameShift(1203.25, -77.125, 0.75)
 OTHER = FrameShift(-400.0, 900.0, -2.0)

@@ -16,9 +16,9 @@ from oceangym_agent.memory.window import (
     MemoryStep,
     share_out,
 )
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
-from oceangym_core.memory_files import MemoryEntry
+from oceangym_core.record.memory_files import MemoryEntry
 
 
 def step(index: int, text: str = 'open water') -> MemoryStep:

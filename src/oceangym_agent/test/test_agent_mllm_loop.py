@@ -15,28 +15,28 @@ import pytest
 
 from oceangym_agent.agent import GoalView, StatusView, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
-from oceangym_agent.find_reports import place_of
-from oceangym_agent.mllm import MllmAgent
-from oceangym_agent.mllm_parts import (
+from oceangym_agent.agents.find_reports import place_of
+from oceangym_agent.agents.mllm import MllmAgent
+from oceangym_agent.agents.mllm_parts import (
     model_parts,
     NOT_DECIDED,
     NOT_UNDERSTOOD,
     RAW_REPLY_CHARACTERS,
 )
+from oceangym_agent.chat import BudgetExhausted, ModelUnavailable
 from oceangym_agent.models.recorded import NOTE
 from oceangym_agent.prompts import load_prompt
 from oceangym_agent.replies.reply import Find
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceStep
-from oceangym_core.benchmark_version import prompt_folder, prompt_sha256
-from oceangym_core.contract import Action, DIRECTIONS, optical_orientation
+from oceangym_core.config.options import prompt_names, RunOptions
+from oceangym_core.contract.actions import Action, DIRECTIONS, optical_orientation
+from oceangym_core.contract.observation import NavigationState, Observation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.memory_files import MemoryEntry, write_memory
-from oceangym_core.observation import NavigationState, Observation
-from oceangym_core.options import prompt_names, RunOptions
+from oceangym_core.record.memory_files import MemoryEntry, write_memory
+from oceangym_core.record.version import prompt_folder, prompt_sha256
 
 GOAL = GoalView(
     task_id='search_ship',

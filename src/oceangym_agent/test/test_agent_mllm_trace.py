@@ -21,7 +21,7 @@ from oceangym_agent.chat import (
 )
 from oceangym_agent.replies.reply import Find, ParsedReply
 from oceangym_agent.trace import Call, DecisionTrace, Purpose, read_trace, TraceWriter
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
 
 

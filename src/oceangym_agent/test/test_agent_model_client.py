@@ -31,8 +31,8 @@ from oceangym_agent.models.wire import (
     request_body,
     UnusableReply,
 )
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
 

@@ -27,8 +27,8 @@ from oceangym_agent.models.presets import load_preset
 from oceangym_agent.models.waits import reset_wait, retry_after, stated_wait
 from oceangym_agent.models.wire import MAX_REPLY_CHARS
 from oceangym_agent.replies import parse_reply, ReplyError, ReplyStyle
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 
 KEY = 'sk-planted-0123456789abcdef'
 PRESET = load_preset('gpt-4o')

@@ -13,7 +13,7 @@ from oceangym_agent.models.budget import Budget
 from oceangym_agent.models.images import image_tokens
 from oceangym_agent.models.presets import load_preset, ModelPreset, preset_names
 from oceangym_agent.models.pricing import cost, request_tokens, text_tokens
-from oceangym_agent.testing.scripts import script_names
+from oceangym_agent.scripted_models.scripts import script_names
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
 

@@ -25,14 +25,14 @@ from oceangym_agent.prompts import (
     StepView,
 )
 from oceangym_agent.replies import format_instructions, parse_reply, reply_schema, ReplyStyle
+from oceangym_agent.scripted_models.prompt_reading import read
+from oceangym_agent.scripted_models.scripts import script, script_names
 from oceangym_agent.testing.perfect_model import perfect_options, PerfectModelAgent, Way
-from oceangym_agent.testing.prompt_reading import read
-from oceangym_agent.testing.scripts import script, script_names
-from oceangym_core.contract import Action, DIRECTIONS
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action, DIRECTIONS
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import NavigationState, Observation, StepTruth
 from oceangym_core.geometry import Pose, quaternion_from_euler
-from oceangym_core.observation import NavigationState, Observation, StepTruth
-from oceangym_core.options import RunOptions
 
 GOAL = GoalView(
     task_id='search_ship',

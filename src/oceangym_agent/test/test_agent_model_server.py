@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from oceangym_agent.testing.completions import contents, usage
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.prompt_reading import read, Reading
-from oceangym_agent.testing.scripts import lookout, patrol, script, script_names
-from oceangym_core.contract import Action, default_magnitude, unit_motion
+from oceangym_agent.scripted_models.completions import contents, usage
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.prompt_reading import read, Reading
+from oceangym_agent.scripted_models.scripts import lookout, patrol, script, script_names
+from oceangym_agent.scripted_models.server import ScriptedModelServer
+from oceangym_core.contract.actions import Action, default_magnitude, unit_motion
 from oceangym_core.errors import OceanGymError
 
 KEY = 'sk-planted-0123456789abcdef'

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_agent.planner import PathPlanner
+from oceangym_agent.agents.planner import PathPlanner
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.geometry import Pose
-from oceangym_core.world import load_world
+from oceangym_core.world.world import load_world
 
 # A wall 100 m wide and 40 m tall, from the floor at -45 to 5 m below the surface, across the way.
 WORLD = """<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1"><world name="tank">

@@ -32,17 +32,17 @@ from oceangym_agent.prompts import (
 from oceangym_agent.replies import format_instructions, parse_reply, reply_schema
 from oceangym_agent.replies.reply import ReplyStyle
 from oceangym_core.assets import config_path
-from oceangym_core.contract import Action, DIRECTIONS, sonar_orientation
-from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import bounds_polygon, FrameShift
-from oceangym_core.geometry import Pose
-from oceangym_core.observation import (
+from oceangym_core.config.tasks import load_task
+from oceangym_core.contract.actions import Action, DIRECTIONS, sonar_orientation
+from oceangym_core.contract.frames import bounds_polygon, FrameShift
+from oceangym_core.contract.observation import (
     NavigationState,
     Observation,
     SonarPing,
     SonarSpec,
 )
-from oceangym_core.tasks import load_task
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose
 
 SHIFT = FrameShift(-731.5, 1204.25, -2.4)
 PROMPTS = ('oceangym', 'concise')

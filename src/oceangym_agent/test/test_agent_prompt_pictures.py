@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 import pytest
 
 from oceangym_agent.prompts.pictures import draw_fan, PAPER, ring_ranges, sheet
-from oceangym_core.contract import sonar_orientation
+from oceangym_core.contract.actions import sonar_orientation
+from oceangym_core.contract.observation import SonarPing, SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarPing, SonarSpec
 
 
 def sonar(

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from oceangym_agent.replies import parse_reply, ParsedReply, ReplyError, ReplyStyle
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 
 LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 CORPUS = Path(__file__).parent / 'replies'

@@ -21,8 +21,8 @@ from oceangym_agent.replies.limits import (
     MAX_TEXT,
     MAX_TRANSLATION_M,
 )
-from oceangym_core.contract import Action, ACTION_SETS, DIRECTIONS, ROTATIONS, TRANSLATIONS
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract.actions import Action, ACTION_SETS, DIRECTIONS, ROTATIONS, TRANSLATIONS
+from oceangym_core.record.memory_files import ACTION_WORDS
 
 COMMON = settings(
     deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow], derandomize=True

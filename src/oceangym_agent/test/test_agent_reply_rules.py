@@ -26,8 +26,8 @@ from oceangym_agent.replies.limits import (
     MAX_REASON,
     MAX_TEXT,
 )
-from oceangym_core.contract import Action, ACTION_SETS, Course, DIRECTIONS, STRAIGHT
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract.actions import Action, ACTION_SETS, Course, DIRECTIONS, STRAIGHT
+from oceangym_core.record.memory_files import ACTION_WORDS
 
 IMPERATIVES: dict[str, Action] = {
     'ascend 5 m': Action.UP,

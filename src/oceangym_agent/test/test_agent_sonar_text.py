@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 import pytest
 
-from oceangym_agent.aids import sonar_place
-from oceangym_agent.sonar_text import (
+from oceangym_agent.aids.hints import sonar_place
+from oceangym_agent.aids.sonar_text import (
     bearing_text,
     BORESIGHT,
     describe_sonars,
     find_returns,
     SonarReturn,
 )
-from oceangym_core.contract import DIRECTIONS, SENSOR_AXES, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, SENSOR_AXES, sonar_orientation
+from oceangym_core.contract.observation import SonarPing, SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarPing, SonarSpec
 
 NOISE = 10 ** (-58 / 10)
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from oceangym_bench.episode import run_episode
-from oceangym_core.contract import DIRECTIONS
-from oceangym_core.episode_setup import prepare_episode
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
-from oceangym_core.world import load_world, World, world_path
+from oceangym_bench.execution.episode import run_episode
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import prepare_episode
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.record.reader import load_episode
+from oceangym_core.world.world import load_world, World, world_path
 from oceangym_sim.requests import SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from oceangym_bench.cli import main
-from oceangym_bench.export import point_numbers
-from oceangym_core.memory_files import read_memory
-from oceangym_core.record_reader import load_episode
+from oceangym_bench.analysis.export import point_numbers
+from oceangym_bench.cli.main import main
+from oceangym_core.record.memory_files import read_memory
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import rescore
 
 MATRIX: dict[str, Any] = {

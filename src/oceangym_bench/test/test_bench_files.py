@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 import pytest
 import yaml
 
-from oceangym_bench.benchmark_file import (
+from oceangym_bench.analysis.results import read_rows
+from oceangym_bench.cli.main import main
+from oceangym_bench.execution.runner import try_models
+from oceangym_bench.matrix.benchmark_file import (
     BASELINES,
     benchmark_names,
     benchmark_path,
     load_benchmark,
 )
-from oceangym_bench.cells import Cell, cells_of, select, with_sources
-from oceangym_bench.cli import main
-from oceangym_bench.hidden_layouts import read_seeds
-from oceangym_bench.results import read_rows
-from oceangym_bench.runner import try_models
+from oceangym_bench.matrix.hidden_layouts import read_seeds
+from oceangym_bench.matrix.runs import Cell, cells_of, select, with_sources
 from oceangym_core.assets import config_path
+from oceangym_core.config.options import RunOptions
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import RunOptions
 
 SMALL: dict[str, Any] = {
     'name': 'small',
@@ -186,8 +186,8 @@ def test_sonar_comes_in_where_cameras_see_nothing(tmp_path: Path) -> None:
 
 OWN_AGENT = """
 from oceangym_agent.agent import Turn
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision
 
 
 class Climber:

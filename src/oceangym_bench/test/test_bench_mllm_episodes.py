@@ -12,21 +12,21 @@ import pytest
 import yaml
 
 from oceangym_agent.agents.replay import recorded_turns
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.scripts import script
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.scripts import script
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_agent.trace import read_trace, TraceStep
-from oceangym_bench.episode import run_episode
-from oceangym_bench.results import read_run
-from oceangym_core.contract import Action
-from oceangym_core.episode import Episode
-from oceangym_core.episode_setup import prepare_episode
+from oceangym_bench.analysis.results import read_run
+from oceangym_bench.execution.episode import run_episode
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import prepare_episode
+from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
-from oceangym_core.model_identity import model_entry
-from oceangym_core.options import RunOptions
-from oceangym_core.record_reader import load_episode
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.model_identity import model_entry
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import rescore
-from oceangym_core.world import load_world, World, world_path
+from oceangym_core.world.world import load_world, World, world_path
 from oceangym_sim.requests import SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

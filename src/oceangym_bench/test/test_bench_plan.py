@@ -11,7 +11,7 @@ import yaml
 
 from oceangym_agent.models.presets import load_preset
 from oceangym_agent.models.pricing import cost
-from oceangym_bench.cli import main
+from oceangym_bench.cli.main import main
 
 MATRIX: dict[str, Any] = {
     'name': 'planned',

@@ -4,11 +4,11 @@ import pytest
 
 from oceangym_agent.agent import GoalView
 from oceangym_agent.prompts.state import goal_context, reach_m
-from oceangym_core.contract import Action, Course
-from oceangym_core.episode_setup import prepare_episode
-from oceangym_core.options import RunOptions
-from oceangym_core.world import load_world, world_path
-from oceangym_sim.maneuver import capability
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import prepare_episode
+from oceangym_core.contract.actions import Action, Course
+from oceangym_core.world.world import load_world, world_path
+from oceangym_sim.control.maneuver import capability
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

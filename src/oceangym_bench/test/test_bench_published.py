@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from oceangym_bench import published
-from oceangym_bench.published import (
+from oceangym_bench.analysis import published
+from oceangym_bench.analysis.published import (
     AVERAGE,
     Inconsistency,
     Printed,
@@ -19,9 +19,9 @@ from oceangym_bench.published import (
     table_2_rows,
     WATERS,
 )
-from oceangym_bench.statistics import summarise
-from oceangym_bench.table import Number, Rate, Score
-from oceangym_bench.tables import score_table
+from oceangym_bench.analysis.statistics import summarise
+from oceangym_bench.analysis.table import Number, Rate, Score
+from oceangym_bench.analysis.tables import score_table
 
 
 def test_every_percentage_of_table_1_follows_from_the_counts() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from oceangym_bench.cli import main
-from oceangym_bench.directory import BenchmarkDirectory
-from oceangym_bench.executors import SerialExecutor
-from oceangym_bench.jobs import JobResult
-from oceangym_bench.ray_executor import RayExecutor
-from oceangym_bench.runner import run_benchmark, RunSummary
+from oceangym_bench.cli.main import main
+from oceangym_bench.execution.directory import BenchmarkDirectory
+from oceangym_bench.execution.executors import SerialExecutor
+from oceangym_bench.execution.jobs import JobResult
+from oceangym_bench.execution.ray_executor import RayExecutor
+from oceangym_bench.execution.runner import run_benchmark, RunSummary
 from oceangym_core.errors import OceanGymError
 
 ray = pytest.importorskip('ray')

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from oceangym_bench.analysis.results import EpisodeRow, number_repeats, System
+from oceangym_bench.analysis.statistics import Interval
+from oceangym_bench.analysis.table import Number, Score, Table
+from oceangym_bench.analysis.table_sets import benchmark_tables
+from oceangym_bench.matrix.tracks import Track
 from oceangym_bench.report import write_benchmark_report
 from oceangym_bench.report.benchmark_page import report_link
 from oceangym_bench.report.plots import condition_plot, HEIGHT, interval_plot, scaling_plot
-from oceangym_bench.results import EpisodeRow, number_repeats, System
-from oceangym_bench.statistics import Interval
-from oceangym_bench.table import Number, Score, Table
-from oceangym_bench.table_sets import benchmark_tables
-from oceangym_bench.tracks import Track
 
 EVIL = '<script>alert(1)</script>"\'&'
 

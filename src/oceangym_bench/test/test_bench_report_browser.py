@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from oceangym_bench.analysis.results import read_rows
+from oceangym_bench.analysis.table_sets import benchmark_tables
 from oceangym_bench.report import write_benchmark_report, write_run_report
 from oceangym_bench.report.testing import write_sample_run
-from oceangym_bench.results import read_rows
-from oceangym_bench.table_sets import benchmark_tables
 
 BROWSER = next(
     filter(None, map(shutil.which, ('chromium', 'chromium-browser', 'google-chrome'))), None

@@ -11,10 +11,10 @@ import pytest
 from oceangym_bench.report.run_map import ramp, svg
 from oceangym_bench.report.surroundings import obstacle_distances, plan_outline, structures
 from oceangym_bench.report.terrain import contours, relief_jpeg
-from oceangym_core.footprint import OrientedBox
 from oceangym_core.geometry import Pose
-from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.world import Heightfield, load_world, world_path
+from oceangym_core.world.distance import build_distance_field
+from oceangym_core.world.footprint import OrientedBox
+from oceangym_core.world.world import Heightfield, load_world, world_path
 
 
 @pytest.fixture(scope='module')

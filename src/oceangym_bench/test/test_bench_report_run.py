@@ -21,9 +21,9 @@ from oceangym_bench.report.testing import (
     write_sample_bag,
     write_sample_run,
 )
-from oceangym_core.contract import DIRECTIONS
-from oceangym_core.episode import Ending
+from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_core.errors import OceanGymError
+from oceangym_core.record.episode import Ending
 
 HOSTILE = [
     '<script>document.title = "taken"</script>',

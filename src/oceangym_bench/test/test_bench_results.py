@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 import yaml
 
-from oceangym_bench.results import EpisodeRow, read_rows, State, System, Transfer
-from oceangym_bench.table import Score
-from oceangym_bench.table_sets import benchmark_tables, headline_of
-from oceangym_bench.tables import score_table, scorer_table
-from oceangym_bench.tracks import Track
-from oceangym_core.decisions import FindReport
-from oceangym_core.episode import Ending
+from oceangym_bench.analysis.results import EpisodeRow, read_rows, State, System, Transfer
+from oceangym_bench.analysis.table import Score
+from oceangym_bench.analysis.table_sets import benchmark_tables, headline_of
+from oceangym_bench.analysis.tables import score_table, scorer_table
+from oceangym_bench.matrix.tracks import Track
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Contact, Sighting
-from oceangym_core.options import RunOptions
+from oceangym_core.record.episode import Ending
 from oceangym_core.scoring import rescore
-from oceangym_core.testing import Leg, run_info, targets_at, write_episode
+from oceangym_core.testing.records import Leg, run_info, targets_at, write_episode
 
 HASHES = {'world': 'w' * 64, 'task': 't' * 64, 'prompt': ''}
 TARGET = (60.0, 0.0, -50.0)

@@ -17,16 +17,21 @@ from typing import Any
 import pytest
 import yaml
 
-from oceangym_agent.testing.faults import Fault, FaultKind
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.scripts import script
-from oceangym_bench.cli import main
-from oceangym_bench.directory import BenchmarkDirectory, CellState, count_states, statuses
-from oceangym_bench.executors import Executor, LocalExecutor, SerialExecutor
-from oceangym_bench.jobs import Job, JobQueue, JobResult
-from oceangym_bench.results import read_rows
-from oceangym_bench.runner import Redo, run_benchmark, RunSummary
-from oceangym_bench.table_sets import benchmark_tables
+from oceangym_agent.scripted_models.faults import Fault, FaultKind
+from oceangym_agent.scripted_models.scripts import script
+from oceangym_agent.scripted_models.server import ScriptedModelServer
+from oceangym_bench.analysis.results import read_rows
+from oceangym_bench.analysis.table_sets import benchmark_tables
+from oceangym_bench.cli.main import main
+from oceangym_bench.execution.directory import (
+    BenchmarkDirectory,
+    CellState,
+    count_states,
+    statuses,
+)
+from oceangym_bench.execution.executors import Executor, LocalExecutor, SerialExecutor
+from oceangym_bench.execution.jobs import Job, JobQueue, JobResult
+from oceangym_bench.execution.runner import Redo, run_benchmark, RunSummary
 from oceangym_core.errors import OceanGymError
 
 MATRIX: dict[str, Any] = {
@@ -163,7 +168,7 @@ def wait_for(count: int, root: Path, process: subprocess.Popen[bytes]) -> None:
 
 def test_a_killed_runner_resumes_to_the_same_tables(whole: Path, tmp_path: Path) -> None:
     source = write(tmp_path)
-    command = [sys.executable, '-m', 'oceangym_bench.cli', 'run', str(source)]
+    command = [sys.executable, '-m', 'oceangym_bench.cli.main', 'run', str(source)]
     command += ['--results-dir', str(tmp_path), '--workers', '2']
     root = tmp_path / 'matrix'
     with (tmp_path / 'log').open('wb') as log:
@@ -538,7 +543,7 @@ def orphan(tmp_path: Path) -> Iterator[int]:
 def test_orphaned_workers_are_waited_for(
     tmp_path: Path, orphan: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr('oceangym_bench.directory.ORPHAN_PATIENCE_S', 0.0)
+    monkeypatch.setattr('oceangym_bench.execution.directory.ORPHAN_PATIENCE_S', 0.0)
     directory = BenchmarkDirectory(tmp_path)
     with pytest.raises(OceanGymError, match='still writing'), directory.held():
         raise AssertionError('held in spite of a worker')
@@ -589,7 +594,7 @@ def test_the_report_is_in_files_and_on_stdout(
 
 def test_ctrl_c_stops_workers_and_exits_with_130(tmp_path: Path) -> None:
     source = write(tmp_path)
-    command = [sys.executable, '-m', 'oceangym_bench.cli', 'run', str(source)]
+    command = [sys.executable, '-m', 'oceangym_bench.cli.main', 'run', str(source)]
     command += ['--results-dir', str(tmp_path), '--workers', '1']
     with (tmp_path / 'log').open('wb') as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

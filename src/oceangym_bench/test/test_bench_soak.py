@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from oceangym_core.contract import Action
-from oceangym_core.episode_setup import prepare_episode
-from oceangym_core.options import RunOptions
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import prepare_episode
+from oceangym_core.contract.actions import Action
 from oceangym_core.rng import generator
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.world import load_world, world_path
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

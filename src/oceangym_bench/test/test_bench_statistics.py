@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oceangym_bench.statistics import (
+from oceangym_bench.analysis.statistics import (
     bootstrap_interval,
     holm,
     Interval,

@@ -17,12 +17,12 @@ from oceangym_agent.agents.survey import (
     PIPE,
     WRECK,
 )
-from oceangym_agent.detector import bright_echoes, Echo
-from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
+from oceangym_agent.aids.detector import bright_echoes, Echo
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import EpisodeSetup, prepare_episode
 from oceangym_core.geometry import Array, Pose
-from oceangym_core.options import RunOptions
 from oceangym_core.scoring.verified import REPORT_RADIUS_M
-from oceangym_core.world import load_world, World, world_path
+from oceangym_core.world.world import load_world, World, world_path
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from oceangym_bench.comparable import check_comparable, labels_of
-from oceangym_bench.comparisons import compare, ranking
-from oceangym_bench.hidden_layouts import layout_label
-from oceangym_bench.results import EpisodeRow, System, Transfer
-from oceangym_bench.studies import scaling_points, scaling_table, transfer_table
-from oceangym_bench.table import Difference, Number, Rate, Ratio, Score, Table
-from oceangym_bench.table_sets import benchmark_tables, headline_of, write_tables
-from oceangym_bench.tables import (
+from oceangym_bench.analysis.comparable import check_comparable, labels_of
+from oceangym_bench.analysis.comparisons import compare, ranking
+from oceangym_bench.analysis.results import EpisodeRow, System, Transfer
+from oceangym_bench.analysis.studies import scaling_points, scaling_table, transfer_table
+from oceangym_bench.analysis.table import Difference, Number, Rate, Ratio, Score, Table
+from oceangym_bench.analysis.table_sets import benchmark_tables, headline_of, write_tables
+from oceangym_bench.analysis.tables import (
     category_table,
     cost_table,
     layout_table,
@@ -29,7 +28,8 @@ from oceangym_bench.tables import (
     scorer_table,
     size_table,
 )
-from oceangym_bench.tracks import Track
+from oceangym_bench.matrix.hidden_layouts import layout_label
+from oceangym_bench.matrix.tracks import Track
 from oceangym_core.errors import OceanGymError
 from oceangym_core.rng import generator
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from oceangym_bench.figures import save_figure, scaling_figure, transfer_figure
-from oceangym_bench.results import EpisodeRow, System, Transfer
-from oceangym_bench.studies import scaling_points, transfer_points
+from oceangym_bench.analysis.figures import save_figure, scaling_figure, transfer_figure
+from oceangym_bench.analysis.results import EpisodeRow, System, Transfer
+from oceangym_bench.analysis.studies import scaling_points, transfer_points
 from oceangym_core.errors import OceanGymError
 
 

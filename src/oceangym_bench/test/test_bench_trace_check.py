@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_bench.episode import run_episode
-from oceangym_bench.hangar import Hangar
-from oceangym_bench.verify import Outcome, Verdict, verify_run
-from oceangym_core.options import RunOptions
+from oceangym_agent.scripted_models.server import ScriptedModelServer
+from oceangym_bench.execution.episode import run_episode
+from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.verify.run import Outcome, Verdict, verify_run
+from oceangym_core.config.options import RunOptions
 from oceangym_core.scoring import rescore
 
 Line = dict[str, Any]

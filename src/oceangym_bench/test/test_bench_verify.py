@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_bench.cli import main
-from oceangym_bench.differences import first_difference
-from oceangym_bench.episode import run_episode
-from oceangym_bench.hangar import Hangar
-from oceangym_bench.verify import Finding, Outcome, Verdict, verify_run
-from oceangym_core.contract import Action, Course
-from oceangym_core.decisions import Decision
-from oceangym_core.observation import Observation, StepTruth
-from oceangym_core.options import RunOptions
+from oceangym_bench.cli.main import main
+from oceangym_bench.execution.episode import run_episode
+from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.verify.differences import first_difference
+from oceangym_bench.verify.run import Finding, Outcome, Verdict, verify_run
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action, Course
+from oceangym_core.contract.decisions import Decision
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.scoring import rescore
 
 Line = dict[str, Any]

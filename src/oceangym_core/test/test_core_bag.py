@@ -10,16 +10,16 @@ import pytest
 from rosbags.rosbag2 import Reader
 import yaml
 
-from oceangym_core.bag import (
+from oceangym_core.contract.topics import CONTRACT
+from oceangym_core.errors import OceanGymError
+from oceangym_core.record.bag import (
     BagWriter,
     read_messages,
     read_unclosed,
     recover_bag,
     typestore,
 )
-from oceangym_core.decibels import from_decibel_bytes, to_decibel_bytes
-from oceangym_core.errors import OceanGymError
-from oceangym_core.streams import CONTRACT
+from oceangym_core.record.decibels import from_decibel_bytes, to_decibel_bytes
 
 
 def _float32(value: float) -> bytes:

@@ -11,9 +11,16 @@ import shutil
 import pytest
 import yaml
 
-from oceangym_core import benchmark_version
 from oceangym_core.assets import assets_root
-from oceangym_core.benchmark_version import (
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import load_task, TaskRegistry
+from oceangym_core.config.waters import load_water
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose
+from oceangym_core.record import version as benchmark_version
+from oceangym_core.record.provenance import experience_sources, files_sha256, world_files
+from oceangym_core.record.reader import load_episode
+from oceangym_core.record.version import (
     benchmark_entry,
     BENCHMARK_VERSION,
     prompt_folder,
@@ -23,16 +30,9 @@ from oceangym_core.benchmark_version import (
     task_sha256,
     VEHICLE,
 )
-from oceangym_core.errors import OceanGymError
-from oceangym_core.geometry import Pose
-from oceangym_core.options import RunOptions
-from oceangym_core.provenance import experience_sources, files_sha256, world_files
-from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore, score_episode
-from oceangym_core.tasks import load_task, TaskRegistry
-from oceangym_core.testing import Leg, run_info, targets_at, write_episode
-from oceangym_core.waters import load_water
-from oceangym_core.world import load_world, World, world_path
+from oceangym_core.testing.records import Leg, run_info, targets_at, write_episode
+from oceangym_core.world.world import load_world, World, world_path
 
 KEYS = ('world', 'props', 'task', 'prompt', 'scorers', 'sensors')
 

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from oceangym_core.assets import config_path
+from oceangym_core.config.options import parse_ros_arguments
+from oceangym_core.config.waters import Environment, load_water, water_names
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import parse_ros_arguments
-from oceangym_core.waters import Environment, load_water, water_names
 
 NAMES = sorted(path.stem for path in config_path('environments').glob('*.yaml'))
 

@@ -10,28 +10,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action, Course
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.episode import Ending
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.starts import resolve_start
+from oceangym_core.config.tasks import resolve_targets, TaskRegistry
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import Action, Course
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.frames import FrameShift, shift_for
+from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift, shift_for
 from oceangym_core.geometry import Pose
-from oceangym_core.memory_files import MemoryEntry, read_memory, write_memory
-from oceangym_core.observation import Contact, Sighting
-from oceangym_core.options import RunOptions
-from oceangym_core.provenance import git_state, package_versions
-from oceangym_core.record import (
+from oceangym_core.record.episode import Ending
+from oceangym_core.record.memory_files import MemoryEntry, read_memory, write_memory
+from oceangym_core.record.provenance import git_state, package_versions
+from oceangym_core.record.reader import load_episode
+from oceangym_core.record.writer import (
     EPISODE_FILE,
     make_run_info,
     new_run_directory,
     run_id_for,
     RunWriter,
 )
-from oceangym_core.record_reader import load_episode
 from oceangym_core.scoring import rescore, score_episode
-from oceangym_core.starts import resolve_start
-from oceangym_core.tasks import resolve_targets, TaskRegistry
-from oceangym_core.testing import (
+from oceangym_core.testing.records import (
     Leg,
     maneuver_to,
     navigation_at,
@@ -41,8 +42,7 @@ from oceangym_core.testing import (
     truth_at,
     write_episode,
 )
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.world import load_world, world_path
 
 TARGET = (100.0, 0.0, -50.0)
 SEEN = (Sighting(anchor='a', sensor='camera/front', pixels=100),)

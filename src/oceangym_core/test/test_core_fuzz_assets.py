@@ -15,10 +15,16 @@ import trimesh
 import yaml
 
 from oceangym_core.assets import config_path
-from oceangym_core.bag import BagWriter, read_messages, read_unclosed, recover_bag, typestore
+from oceangym_core.config.waters import load_profile, load_water
 from oceangym_core.errors import OceanGymError
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import load_visual_mesh, load_world
+from oceangym_core.record.bag import (
+    BagWriter,
+    read_messages,
+    read_unclosed,
+    recover_bag,
+    typestore,
+)
+from oceangym_core.world.world import load_visual_mesh, load_world
 
 HEADER = '<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1">'
 BUDGET = settings(

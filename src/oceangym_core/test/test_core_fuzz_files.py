@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 import pytest
 import yaml
 
-from oceangym_core import text_files
+from oceangym_core import files as text_files
 from oceangym_core.assets import config_path
-from oceangym_core.decisions import FindReport
+from oceangym_core.config.tasks import load_task
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.observation import Sighting
 from oceangym_core.errors import OceanGymError
-from oceangym_core.memory_files import read_memory
-from oceangym_core.observation import Sighting
-from oceangym_core.record_reader import load_episode
+from oceangym_core.record.memory_files import read_memory
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import main, rescore
-from oceangym_core.tasks import load_task
-from oceangym_core.testing import Leg, run_info, targets_at, write_episode
-from oceangym_core.waters import load_profile, load_water
+from oceangym_core.testing.records import Leg, run_info, targets_at, write_episode
 
 HOSTILE: dict[str, bytes] = {
     'empty': b'',
@@ -141,7 +141,7 @@ def test_huge_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / 'task.yaml'
     path.write_bytes(b'# ' + b'x' * (2 * text_files.MAX_YAML_BYTES))
     assert 'larger than' in refused(load_task, path)
-    monkeypatch.setattr('oceangym_core.text_files.MAX_JSON_BYTES', 100)
+    monkeypatch.setattr('oceangym_core.files.MAX_JSON_BYTES', 100)
     memory = tmp_path / 'memory_2025-01-01_00-00-00.json'
     memory.write_text('[' + '{},' * 100 + '{}]')
     assert 'larger than' in refused(read_memory, memory)

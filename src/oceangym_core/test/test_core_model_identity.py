@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from oceangym_core.assets import config_path
+from oceangym_core.config.options import RunOptions
 from oceangym_core.errors import OceanGymError
-from oceangym_core.model_identity import model_entry, preset_file
-from oceangym_core.options import RunOptions
+from oceangym_core.record.model_identity import model_entry, preset_file
 
 SHIPPED = config_path('agents', 'gpt-4o.yaml').read_text(encoding='utf-8')
 

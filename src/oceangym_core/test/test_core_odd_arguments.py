@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from oceangym_core.config.options import parse_ros_arguments, RunOptions
+from oceangym_core.config.tasks import load_task
+from oceangym_core.config.waters import load_water
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import parse_ros_arguments, RunOptions
 from oceangym_core.paths import user_path
-from oceangym_core.record import new_run_directory, run_id_for
+from oceangym_core.record.writer import new_run_directory, run_id_for
 from oceangym_core.scoring import main as score_main
 from oceangym_core.scoring import rescore
-from oceangym_core.tasks import load_task
-from oceangym_core.waters import load_water
 
 NOBODY = '~nobody_of_this_name'
 

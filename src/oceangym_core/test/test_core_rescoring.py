@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from oceangym_core.decisions import FindReport
-from oceangym_core.episode import Ending
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.observation import Sighting
 from oceangym_core.errors import OceanGymError
-from oceangym_core.observation import Sighting
+from oceangym_core.record.episode import Ending
 from oceangym_core.scoring import main, rescore
-from oceangym_core.testing import box_target, Leg, run_info, targets_at, write_episode
+from oceangym_core.testing.records import box_target, Leg, run_info, targets_at, write_episode
 
 
 def group(point: Path, number: int, memory: list | None, important: list | None) -> None:

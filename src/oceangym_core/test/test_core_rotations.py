@@ -3,7 +3,12 @@ import math
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, optical_orientation, SENSOR_AXES, sonar_orientation
+from oceangym_core.contract.actions import (
+    DIRECTIONS,
+    optical_orientation,
+    SENSOR_AXES,
+    sonar_orientation,
+)
 from oceangym_core.geometry import (
     euler_from_quaternion,
     Pose,

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 import pytest
 
 from oceangym_core.assets import config_path
-from oceangym_core.benchmark_version import prompt_folder
-from oceangym_core.errors import OceanGymError
-from oceangym_core.option_help import choices_of, help_lines, option_table
-from oceangym_core.options import (
+from oceangym_core.config.option_help import choices_of, help_lines, option_table
+from oceangym_core.config.options import (
     ARGUMENTS,
     parse_ros_arguments,
     RunOptions,
 )
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.waters import load_water
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.config.waters import load_water
+from oceangym_core.errors import OceanGymError
+from oceangym_core.record.version import prompt_folder
 
 
 def test_defaults_are_those_of_the_readme() -> None:

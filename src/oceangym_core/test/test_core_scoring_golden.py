@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action
-from oceangym_core.decisions import FindReport
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
-from oceangym_core.memory_files import MemoryEntry
-from oceangym_core.result_tree import FileGroup
+from oceangym_core.record.memory_files import MemoryEntry
+from oceangym_core.record.result_tree import FileGroup
 from oceangym_core.scoring import compat
 from oceangym_core.scoring.paper import score_paper, weigh
 from oceangym_core.scoring.results import closest_distances, distance_score
-from oceangym_core.testing import Leg, make_episode, run_info, targets_at
+from oceangym_core.testing.records import Leg, make_episode, run_info, targets_at
 
 PIPE = compat.RELEASED_TARGETS[2]
 

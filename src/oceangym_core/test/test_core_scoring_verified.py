@@ -8,17 +8,16 @@ import math
 import numpy as np
 import pytest
 
-from oceangym_core.decisions import FindReport
-from oceangym_core.episode import Ending
-from oceangym_core.footprint import Footprint
-from oceangym_core.frames import FrameShift
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import Sighting
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Sighting
-from oceangym_core.record import RunWriter
+from oceangym_core.record.episode import Ending
+from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring import score_episode
 from oceangym_core.scoring.funnel import funnel
 from oceangym_core.scoring.verified import judge_reports, score_verified, Verdict
-from oceangym_core.testing import (
+from oceangym_core.testing.records import (
     box_target,
     Leg,
     make_episode,
@@ -28,6 +27,7 @@ from oceangym_core.testing import (
     targets_at,
     truth_at,
 )
+from oceangym_core.world.footprint import Footprint
 
 TARGET = (100.0, 0.0, -50.0)
 NEAR = (90.0, 0.0, -50.0)

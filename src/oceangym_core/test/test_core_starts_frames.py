@@ -8,15 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from oceangym_core.errors import OceanGymError
-from oceangym_core.footprint import Footprint
-from oceangym_core.footprints import footprint_boxes
-from oceangym_core.frames import bounds_polygon, FrameShift, operating_bounds, shift_for
-from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.mission import mission_order, MissionOrder
-from oceangym_core.scoring.compat import RELEASED_TARGETS
-from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.starts import (
+from oceangym_core.config.mission import mission_order, MissionOrder
+from oceangym_core.config.starts import (
     ASPECT_HALF_WIDTH_DEG,
     ASPECTS,
     describe_start,
@@ -24,9 +17,16 @@ from oceangym_core.starts import (
     Start,
     STRATA,
 )
-from oceangym_core.tasks import resolve_targets, Target, TaskRegistry
-from oceangym_core.testing import targets_at
-from oceangym_core.world import load_world, world_path
+from oceangym_core.config.tasks import resolve_targets, Target, TaskRegistry
+from oceangym_core.contract.frames import bounds_polygon, FrameShift, operating_bounds, shift_for
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Pose, wrap_angle
+from oceangym_core.scoring.compat import RELEASED_TARGETS
+from oceangym_core.testing.records import targets_at
+from oceangym_core.world.distance import build_distance_field
+from oceangym_core.world.footprint import Footprint
+from oceangym_core.world.footprints import footprint_boxes
+from oceangym_core.world.world import load_world, world_path
 
 LOWER, UPPER = (-200.0, -400.0, -100.0), (650.0, 250.0, 5.0)
 OPEN_WATER = {

@@ -10,18 +10,18 @@ import pytest
 import yaml
 
 from oceangym_core.assets import config_path
-from oceangym_core.errors import OceanGymError
-from oceangym_core.labels import normalised_label
-from oceangym_core.options import parse_ros_arguments
-from oceangym_core.scoring.compat import RELEASED_TARGETS
-from oceangym_core.tasks import (
+from oceangym_core.config.options import parse_ros_arguments
+from oceangym_core.config.tasks import (
     load_task,
     PAPER_WEIGHTS,
     resolve_targets,
     TaskRegistry,
 )
-from oceangym_core.waters import JERLOV_TYPES, load_profile, load_water, Water
-from oceangym_core.world import load_world, world_path
+from oceangym_core.config.waters import JERLOV_TYPES, load_profile, load_water, Water
+from oceangym_core.contract.labels import normalised_label
+from oceangym_core.errors import OceanGymError
+from oceangym_core.scoring.compat import RELEASED_TARGETS
+from oceangym_core.world.world import load_world, world_path
 
 MINIMAL = {
     'id': 'find_anchor',

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from oceangym_core.errors import OceanGymError
-from oceangym_core.footprints import footprint_boxes
-from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.world import load_world
+from oceangym_core.world.distance import build_distance_field
+from oceangym_core.world.footprints import footprint_boxes
+from oceangym_core.world.world import load_world
 
 WORLD = """<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1"><world name="tank">
 <oceangym:bounds><min>-50 -50 -20</min><max>50 50 5</max></oceangym:bounds>

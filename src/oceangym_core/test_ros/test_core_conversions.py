@@ -17,13 +17,14 @@ from oceangym_msgs.msg import Decision as DecisionMessage
 from rclpy.qos import DurabilityPolicy, qos_check_compatible, QoSCompatibility, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 
-from oceangym_core.bag import stamp_in_cdr
-from oceangym_core.contract import Action, Course, EndReason, STRAIGHT
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.contract.actions import Action, Course, EndReason, STRAIGHT
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import Contact, ManeuverResult, Sighting, StepTruth
+from oceangym_core.contract.topics import CONTRACT, Delivery
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes import conversions
-from oceangym_core.nodes.kit import message_type
+from oceangym_core.nodes.node import message_type
 from oceangym_core.nodes.qos import (
     LIVELINESS_LEASE,
     publisher_qos,
@@ -31,8 +32,7 @@ from oceangym_core.nodes.qos import (
     recorder_qos,
     with_liveliness,
 )
-from oceangym_core.observation import Contact, ManeuverResult, Sighting, StepTruth
-from oceangym_core.streams import CONTRACT, Delivery
+from oceangym_core.record.bag import stamp_in_cdr
 
 pytestmark = pytest.mark.ros
 

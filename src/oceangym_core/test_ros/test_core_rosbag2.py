@@ -12,9 +12,9 @@ pytest.importorskip('rclpy')
 
 import yaml
 
-from oceangym_core.bag import BagWriter, read_messages
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.rosbag2_writer import bag_writer, METADATA_VERSION, qos_text
+from oceangym_core.record.bag import BagWriter, read_messages
 
 pytestmark = pytest.mark.ros
 

@@ -12,16 +12,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
 from oceangym_core.geometry import Array, Pose, wrap_angle
-from oceangym_core.observation import CameraSpec, SonarSpec
-from oceangym_gazebo.optics import DepthPicture
-from oceangym_gazebo.ray_cloud import lidar_texels, PointCloud, ray_grid
-from oceangym_sim.camera_rays import optical_rays
-from oceangym_sim.engine import Plant
-from oceangym_sim.scene import RayScene
+from oceangym_gazebo.rays.optics import DepthPicture
+from oceangym_gazebo.rays.ray_cloud import lidar_texels, PointCloud, ray_grid
+from oceangym_sim.backend import Plant
+from oceangym_sim.optics.rays import optical_rays
+from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.simulator import Simulator
-from oceangym_sim.sonar_beam import elevation_cells, ray_directions
+from oceangym_sim.sonar.beam import elevation_cells, ray_directions
 
 TICK_S = 0.05
 # Where dynamics are compared: far from seabed and props, near neither surface nor bounds.

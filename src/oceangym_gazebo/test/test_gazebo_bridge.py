@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from oceangym_core.assets import assets_root, config_path
-from oceangym_core.sdf import parse_xml
-from oceangym_gazebo.bridge import (
+from oceangym_core.world.sdf import parse_xml
+from oceangym_gazebo.session.bridge import (
     bridge_files,
     CONTACTS,
     ODOMETRY,

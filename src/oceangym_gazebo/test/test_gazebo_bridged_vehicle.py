@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, Course, EndReason
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import Action, Course, EndReason
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import Bounds
-from oceangym_gazebo.bridged_vehicle import BridgedVehicle, Motion
-from oceangym_gazebo.watchdog import Watchdog
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment
+from oceangym_core.world.world import Bounds
+from oceangym_gazebo.session.vehicle import BridgedVehicle, Motion
+from oceangym_gazebo.session.watchdog import Watchdog
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.thrusters import submergence, thrust_limits
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 from oceangym_sim.requests import Refusal, RefusedError, ResetRequest
-from oceangym_sim.thrusters import submergence, thrust_limits
-from oceangym_sim.vehicle import load_vehicle
 
 VEHICLE = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
 # Gazebo's thrusters follow at once.

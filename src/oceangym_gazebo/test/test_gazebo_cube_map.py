@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_gazebo.cube_map import onto_rays, texel_centres, texels
-from oceangym_gazebo.ray_cloud import lidar_rows, lidar_texels
-from oceangym_sim.sonar_beam import elevation_cells
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.rays.cube_map import onto_rays, texel_centres, texels
+from oceangym_gazebo.rays.ray_cloud import lidar_rows, lidar_texels
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.sonar.beam import elevation_cells
 
 SPEC = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf').sonars[0]
 ALTITUDE = 6.0

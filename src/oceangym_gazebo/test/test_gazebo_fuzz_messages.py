@@ -13,9 +13,9 @@ import pytest
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
-from oceangym_gazebo.ray_cloud import range_ahead, ray_grid
-from oceangym_gazebo.sonar import LidarSonar
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.rays.ray_cloud import range_ahead, ray_grid
+from oceangym_gazebo.rays.sonar import LidarSonar
+from oceangym_sim.dynamics.vehicle import load_vehicle
 
 VEHICLE = assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf'
 SPEC = replace(load_vehicle(VEHICLE).sonars[0], beams=5, elevation_rays=4, range_bins=16)
@@ -117,7 +117,7 @@ def test_any_ranges_and_strengths_make_a_finite_ping(
 
 def sonar_rays() -> np.ndarray:
     """Unit rays in the lidar's frame (x ahead, y port, z up), lowest row and port column first."""
-    from oceangym_sim.sonar import PingFormer
+    from oceangym_sim.sonar.formation import PingFormer
 
     up, starboard, ahead = np.moveaxis(PingFormer(SPEC, skirts=False).directions(), -1, 0)
     return np.stack([ahead, -starboard, up], axis=-1)

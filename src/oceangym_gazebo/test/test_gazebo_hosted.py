@@ -16,16 +16,16 @@ import pytest
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.signed_distance import build_distance_field
-from oceangym_core.world import load_world
-from oceangym_gazebo import server as server_module
-from oceangym_gazebo.engine import gazebo_engine
-from oceangym_gazebo.hosted_world import hosted_world
-from oceangym_gazebo.plant import coriolis, GazeboPlant
-from oceangym_gazebo.server import Bindings, BodyState, GazeboServer
-from oceangym_sim import thrusters
-from oceangym_sim.environment import Current, Environment
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_core.world.distance import build_distance_field
+from oceangym_core.world.world import load_world
+from oceangym_gazebo.hosted import server as server_module
+from oceangym_gazebo.hosted.backend import gazebo_engine
+from oceangym_gazebo.hosted.physics import coriolis, GazeboPlant
+from oceangym_gazebo.hosted.server import Bindings, BodyState, GazeboServer
+from oceangym_gazebo.hosted.world import hosted_world
+from oceangym_sim.dynamics import thrusters
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 
 OCEAN = assets_root() / 'worlds' / 'ocean' / 'ocean.sdf'
 VEHICLE = assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf'

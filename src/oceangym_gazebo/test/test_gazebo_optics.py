@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from oceangym_core.contract import optical_orientation
+from oceangym_core.contract.actions import optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import load_world
-from oceangym_gazebo.instants import Instants
-from oceangym_gazebo.optics import DepthCameras, DepthPicture
-from oceangym_sim.cameras import CameraRig
-from oceangym_sim.scene import RayScene
-from oceangym_sim.water import WaterOptics
+from oceangym_core.world.world import load_world
+from oceangym_gazebo.rays.optics import DepthCameras, DepthPicture
+from oceangym_gazebo.session.instants import Instants
+from oceangym_sim.optics.rig import CameraRig
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.scene import RayScene
 
 SIZE = 96
 SPECS = tuple(

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.world import load_world, world_path
 from oceangym_gazebo import parity
-from oceangym_gazebo.optics import DepthPicture
-from oceangym_sim.camera_rays import optical_rays
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Environment
-from oceangym_sim.scene import RayScene
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.rays.optics import DepthPicture
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Environment
+from oceangym_sim.optics.rays import optical_rays
+from oceangym_sim.rays.scene import RayScene
 
 VEHICLE = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
 VIEW = Pose.from_euler((429.0, -163.0, -62.0), 0.0, 0.0, 1.2)

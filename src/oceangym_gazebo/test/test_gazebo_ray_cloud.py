@@ -9,11 +9,11 @@ import pytest
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
-from oceangym_core.sdf import RETRO_SCALE
-from oceangym_gazebo.ray_cloud import ray_grid
-from oceangym_gazebo.sonar import LidarSonar
-from oceangym_sim.sonar import footprint, PingFormer
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_core.world.sdf import RETRO_SCALE
+from oceangym_gazebo.rays.ray_cloud import ray_grid
+from oceangym_gazebo.rays.sonar import LidarSonar
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.sonar.formation import footprint, PingFormer
 
 VEHICLE = assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf'
 SPEC = replace(load_vehicle(VEHICLE).sonars[0], beams=129, elevation_rays=32, range_bins=256)

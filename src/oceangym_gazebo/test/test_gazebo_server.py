@@ -10,12 +10,12 @@ import pytest
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_gazebo.plant import GazeboPlant
-from oceangym_gazebo.ray_cloud import lidar_texels, ray_grid
-from oceangym_gazebo.sensors import RawSensors
-from oceangym_gazebo.server import GazeboServer
-from oceangym_sim.environment import Environment
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_gazebo.hosted.physics import GazeboPlant
+from oceangym_gazebo.hosted.sensors import RawSensors
+from oceangym_gazebo.hosted.server import GazeboServer
+from oceangym_gazebo.rays.ray_cloud import lidar_texels, ray_grid
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Environment
 
 pytest.importorskip('gz.sim8', reason='Gazebo Harmonic is not installed')
 

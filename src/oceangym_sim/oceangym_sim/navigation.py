@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from oceangym_core.contract import Timing
+from oceangym_core.contract.actions import Timing
+from oceangym_core.contract.observation import NavigationState
 from oceangym_core.geometry import Array, multiply_quaternions, Pose, rotation_matrix
-from oceangym_core.observation import NavigationState
 from oceangym_core.rng import generator
-from oceangym_sim.dynamics import VehicleState
-from oceangym_sim.environment import ATMOSPHERE_PA, Environment
+from oceangym_sim.dynamics.rigid_body import VehicleState
+from oceangym_sim.dynamics.water_column import ATMOSPHERE_PA, Environment
 
 
 class NavigationMode(str, Enum):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, SonarSpec
-from oceangym_core.world import Anchor, Instance, load_visual_mesh, World
-from oceangym_sim.camera_rays import optical_rays
-from oceangym_sim.cameras import CameraFrame
-from oceangym_sim.sonar import Bounces, PingFormer, REACH
-from oceangym_sim.sonar_rig import SonarFrame
+from oceangym_core.world.world import Anchor, Instance, load_visual_mesh, World
+from oceangym_sim.optics.rays import optical_rays
+from oceangym_sim.optics.rig import CameraFrame
+from oceangym_sim.sonar.formation import Bounces, PingFormer, REACH
+from oceangym_sim.sonar.rig import SonarFrame
 
 # A pixel counts if it differs by more than this many standard deviations of the image from what
 # would show there without the target.

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from oceangym_core.contract import Action, check_action, Course, LOCKSTEP, Timing
-from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.config.setup import EpisodeSetup
+from oceangym_core.config.waters import Profile, Water
+from oceangym_core.contract.actions import Action, check_action, Course, LOCKSTEP, Timing
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import Contact, ManeuverResult, NavigationState
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Array, Pose
-from oceangym_core.observation import Contact, ManeuverResult, NavigationState
-from oceangym_core.waters import Profile, Water
-from oceangym_core.world import Bounds
-from oceangym_sim.dynamics import VehicleState
+from oceangym_core.world.world import Bounds
+from oceangym_sim.dynamics.rigid_body import VehicleState
 from oceangym_sim.navigation import DvlSample, ImuSample, PressureSample
 
 

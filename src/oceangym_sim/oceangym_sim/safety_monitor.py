@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oceangym_core.contract.observation import Contact
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Contact
-from oceangym_core.signed_distance import build_distance_field, DistanceField, nearest_obstacle
-from oceangym_core.world import Anchor, Bounds, Instance, World
-from oceangym_sim.contact import HullContact
+from oceangym_core.world.distance import build_distance_field, DistanceField, nearest_obstacle
+from oceangym_core.world.world import Anchor, Bounds, Instance, World
+from oceangym_sim.dynamics.contact import HullContact
 
 STAND_OFF_M = 10.0
 # Leaving needs a little more than entering, so that hovering at the limit is one event.

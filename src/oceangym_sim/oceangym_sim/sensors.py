@@ -8,15 +8,14 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from oceangym_core.contract.observation import CameraSpec, Sighting, SonarPing, SonarSpec
 from oceangym_core.errors import unknown_name
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, Sighting, SonarPing, SonarSpec
-from oceangym_core.world import Anchor, World
-from oceangym_sim.backend import select_variant
-from oceangym_sim.camera_truth import CameraTruth, Labeller
-from oceangym_sim.cameras import CameraFrame, CameraRig, Motion
-from oceangym_sim.fan import FanProjector
-from oceangym_sim.lamps import Lamp
+from oceangym_core.world.world import Anchor, World
+from oceangym_sim.optics.labels import CameraTruth, Labeller
+from oceangym_sim.optics.lamps import Lamp
+from oceangym_sim.optics.rig import CameraFrame, CameraRig, Motion
+from oceangym_sim.optics.water import WaterOptics
 from oceangym_sim.perceptible import (
     camera_meets,
     camera_pixels,
@@ -24,11 +23,12 @@ from oceangym_sim.perceptible import (
     sonar_meets,
     Target,
 )
-from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import NOMINAL_WATER, SeaWater
-from oceangym_sim.sonar_rig import SonarFrame, SonarRig
-from oceangym_sim.sonar_sound import thruster_noise_share
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.rays.scene import RayScene
+from oceangym_sim.sonar.fan import FanProjector
+from oceangym_sim.sonar.formation import NOMINAL_WATER, SeaWater
+from oceangym_sim.sonar.rig import SonarFrame, SonarRig
+from oceangym_sim.sonar.sound import thruster_noise_share
 
 MODES = ('all', 'truth', 'none')
 TRUTH_SIZE = 128

@@ -8,10 +8,9 @@ import math
 import numpy as np
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, Course, EndReason, STRAIGHT
-from oceangym_core.errors import OceanGymError
-from oceangym_core.geometry import Array, Pose
-from oceangym_core.observation import (
+from oceangym_core.config.waters import Water
+from oceangym_core.contract.actions import Action, Course, EndReason, STRAIGHT
+from oceangym_core.contract.observation import (
     CameraSpec,
     ManeuverResult,
     NavigationState,
@@ -19,18 +18,22 @@ from oceangym_core.observation import (
     single,
     StepTruth,
 )
-from oceangym_core.signed_distance import build_distance_field, cast_ray
-from oceangym_core.waters import Water
-from oceangym_core.world import Anchor, World
-from oceangym_sim.autopilot import Autopilot
-from oceangym_sim.camera_truth import CameraTruth, Labeller
-from oceangym_sim.cameras import Motion
-from oceangym_sim.dynamics import VehicleState
-from oceangym_sim.engine import EMBEDDED, Engine
-from oceangym_sim.environment import current_in, Environment
-from oceangym_sim.lamps import Lamp
-from oceangym_sim.maneuver import ManeuverExecutor
+from oceangym_core.errors import OceanGymError
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.world.distance import build_distance_field, cast_ray
+from oceangym_core.world.world import Anchor, World
+from oceangym_sim.backend import EMBEDDED, Engine
+from oceangym_sim.control.autopilot import Autopilot
+from oceangym_sim.control.maneuver import ManeuverExecutor
+from oceangym_sim.dynamics.rigid_body import VehicleState
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import current_in, Environment
 from oceangym_sim.navigation import ImuSample, Navigation
+from oceangym_sim.optics.labels import CameraTruth, Labeller
+from oceangym_sim.optics.lamps import Lamp
+from oceangym_sim.optics.rig import Motion
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.requests import (
     check_course,
     Refusal,
@@ -40,11 +43,8 @@ from oceangym_sim.requests import (
     TickOutput,
 )
 from oceangym_sim.safety_monitor import SafetyMonitor
-from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar import SeaWater
-from oceangym_sim.sonar_presets import device_spec
-from oceangym_sim.vehicle import load_vehicle
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.sonar.formation import SeaWater
+from oceangym_sim.sonar.presets import device_spec
 
 VEHICLE = 'bluerov2_heavy'
 # Model files by the mount of the forward sonar.

@@ -6,18 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action, EndReason
+from oceangym_core.config.waters import load_profile
+from oceangym_core.contract.actions import Action, EndReason
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose, wrap_angle
-from oceangym_core.waters import load_profile
-from oceangym_sim.allocation import Allocator
-from oceangym_sim.autopilot import Autopilot, Reference
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment
-from oceangym_sim.maneuver import capability, ManeuverExecutor
+from oceangym_sim.control.allocation import Allocator
+from oceangym_sim.control.autopilot import Autopilot, Reference
+from oceangym_sim.control.maneuver import capability, ManeuverExecutor
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.thrusters import thrust_limits
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 from oceangym_sim.navigation import Navigation
-from oceangym_sim.thrusters import thrust_limits
-from oceangym_sim.vehicle import load_vehicle
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 

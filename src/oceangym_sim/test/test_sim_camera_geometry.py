@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, optical_orientation
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.lamps import default_lamps
-from oceangym_sim.water import WaterOptics
+from oceangym_core.world.world import load_world
+from oceangym_sim.optics.lamps import default_lamps
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.device import select_variant
 
 select_variant('cpu')
 
 import drjit as dr  # noqa: E402
 
-from oceangym_sim.cameras import CameraRig  # noqa: E402
-from oceangym_sim.scene import RayScene  # noqa: E402
+from oceangym_sim.optics.rig import CameraRig  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
 
 BALL = np.array([10.0, -5.0, -40.0])
 MOUNTS = {

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action, optical_orientation
+from oceangym_core.contract.actions import Action, optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.water import WaterOptics
+from oceangym_core.world.world import load_world
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.device import select_variant
 
 select_variant('cpu')
 
 import drjit as dr  # noqa: E402
 import mitsuba as mi  # noqa: E402
 
-from oceangym_sim.cameras import CameraRig, Motion  # noqa: E402
-from oceangym_sim.optics_sensor import develop, Sensor  # noqa: E402
-from oceangym_sim.scene import RayScene  # noqa: E402
+from oceangym_sim.optics.rig import CameraRig, Motion  # noqa: E402
+from oceangym_sim.optics.sensor import develop, Sensor  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
 
 MOUNT = Pose.of((0, 0, 0), optical_orientation('front'))
 SPEC = CameraSpec(direction='front', mount=MOUNT, width=65, height=65)
@@ -230,7 +230,7 @@ def test_blur_spreads_a_thin_bar_evenly(build_world: Callable[..., Path], box: A
 def test_the_simulator_blurs_what_a_turning_vehicle_sees(
     build_world: Callable[..., Path], box: Any
 ) -> None:
-    from oceangym_core.waters import load_profile, load_water
+    from oceangym_core.config.waters import load_profile, load_water
     from oceangym_sim.requests import ResetRequest, SimulatorOptions
     from oceangym_sim.simulator import Simulator
 
@@ -272,15 +272,15 @@ _OBSERVER = """
 import json, sys
 from pathlib import Path
 import drjit, numba
-from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation, sonar_orientation
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, SonarSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
 select_variant('cpu')
-from oceangym_sim.lamps import default_lamps
+from oceangym_sim.optics.lamps import default_lamps
 from oceangym_sim.sensors import SensorSuite
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.optics.water import WaterOptics
 threads = int(sys.argv[2])
 drjit.set_thread_count(threads)
 numba.set_num_threads(min(threads, numba.get_num_threads()))

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS, optical_orientation
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import load_world, World
-from oceangym_sim.camera_truth import CameraTruth, Labeller, NOTHING, SURFACE
+from oceangym_core.world.world import load_world, World
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.optics.labels import CameraTruth, Labeller, NOTHING, SURFACE
+from oceangym_sim.optics.water import WaterOptics
 from oceangym_sim.sensors import SensorSuite
-from oceangym_sim.vehicle import load_vehicle
-from oceangym_sim.water import WaterOptics
 
 ANCHOR = (
     '<oceangym:anchor name="wreck_1" label="SUNKEN SHIP" instances="wreck"><point>12 0 -40</point>'

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from oceangym_core.geometry import euler_from_quaternion, Pose
-from oceangym_core.signed_distance import BOX, CYLINDER, DistanceField, SEABED
-from oceangym_sim.contact import hull_spheres
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_core.world.distance import BOX, CYLINDER, DistanceField, SEABED
+from oceangym_sim.dynamics.contact import hull_spheres
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 VEHICLE = load_vehicle(MODEL)

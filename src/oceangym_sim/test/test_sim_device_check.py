@@ -12,14 +12,15 @@ import sys
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, optical_orientation
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.world import load_world
-from oceangym_sim import backend, device_check
-from oceangym_sim.backend import choose_device, gpu_count, select_variant
-from oceangym_sim.device_check import check_device, DeviceReport
+from oceangym_core.world.world import load_world
+from oceangym_sim import selftest as device_check
+from oceangym_sim.rays import device as backend
+from oceangym_sim.rays.device import choose_device, gpu_count, select_variant
+from oceangym_sim.selftest import check_device, DeviceReport
 
 GOOD = json.dumps({'figures': {'variant': 'cuda_ad_rgb', 'echo': '-34.4 dB'}, 'faults': []})
 OPTIX = (
@@ -194,7 +195,7 @@ def test_the_trial_finds_what_is_wrong(
 def test_the_module_s_own_command_line() -> None:
     env = {**os.environ, 'PYTHONPATH': os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(
-        [sys.executable, '-m', 'oceangym_sim.device_check', 'gpu'],
+        [sys.executable, '-m', 'oceangym_sim.selftest', 'gpu'],
         capture_output=True, text=True, env=env, check=False,
     )  # fmt: skip
     assert done.returncode == 2
@@ -203,10 +204,10 @@ def test_the_module_s_own_command_line() -> None:
 
 @pytest.mark.skipif(gpu_count() == 0, reason='no GPU is there')
 def test_cpu_and_gpu_show_the_same_picture() -> None:
-    from oceangym_core.world import world_path
-    from oceangym_sim.cameras import CameraRig
-    from oceangym_sim.scene import RayScene
-    from oceangym_sim.water import WaterOptics
+    from oceangym_core.world.world import world_path
+    from oceangym_sim.optics.rig import CameraRig
+    from oceangym_sim.optics.water import WaterOptics
+    from oceangym_sim.rays.scene import RayScene
 
     world = load_world(world_path('ocean'))
     specs = tuple(

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oceangym_core.config.waters import load_profile
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import euler_from_quaternion, Pose, rotation_matrix
-from oceangym_core.waters import load_profile
-from oceangym_sim.allocation import Allocator
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.environment import Current, Environment
-from oceangym_sim.thrusters import thrust_limits
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_sim.control.allocation import Allocator
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.thrusters import thrust_limits
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 VEHICLE = load_vehicle(MODEL)

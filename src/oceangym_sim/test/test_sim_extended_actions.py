@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import (
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import (
     Action,
     ALTITUDES_M,
     Course,
@@ -17,9 +18,8 @@ from oceangym_core.contract import (
     STRAIGHT,
 )
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import Bounds, load_world
-from oceangym_sim.maneuver import capability
+from oceangym_core.world.world import Bounds, load_world
+from oceangym_sim.control.maneuver import capability
 from oceangym_sim.requests import Refusal, RefusedError, ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import ALTIMETER_REACH_M, Simulator
 

@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oceangym_core.contract import sonar_orientation
+from oceangym_core.contract.actions import sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
-from oceangym_sim.fan import DYNAMIC_RANGE_DB, FanProjector, ring_ranges, to_grey
+from oceangym_sim.sonar.fan import DYNAMIC_RANGE_DB, FanProjector, ring_ranges, to_grey
 
 SPEC = SonarSpec(
     direction='front',

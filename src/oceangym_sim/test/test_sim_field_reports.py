@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action, DIRECTIONS, REALTIME
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import Action, DIRECTIONS, REALTIME
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import load_world, World
-from oceangym_sim.dynamics import Dynamics
+from oceangym_core.world.world import load_world, World
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
 from oceangym_sim.requests import ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
-from oceangym_sim.vehicle import load_vehicle
 
 VEHICLE = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
 HEADER = '<sdf version="1.11" xmlns:oceangym="urn:oceangym:sdf:1">'

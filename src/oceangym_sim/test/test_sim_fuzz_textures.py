@@ -14,7 +14,7 @@ from PIL import Image
 import pytest
 
 from oceangym_core.errors import OceanGymError
-from oceangym_sim.atlas import TextureAtlas
+from oceangym_sim.rays.atlas import TextureAtlas
 
 
 def picture(kind: str, mode: str) -> bytes:

@@ -10,21 +10,21 @@ import pytest
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.sonar import PingFormer
-from oceangym_sim.sonar_presets import device_spec, DYNAMIC_RANGE_DB, presets
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.formation import PingFormer
+from oceangym_sim.sonar.presets import device_spec, DYNAMIC_RANGE_DB, presets
 
 select_variant('cpu')
 
-from oceangym_sim.instruments import (  # noqa: E402
+from oceangym_sim.dynamics.thrusters import CURVE_16V  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.instrument_set import (  # noqa: E402
     check_names,
     INSTRUMENTS,
     InstrumentSet,
     load_mountings,
 )
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.thrusters import CURVE_16V  # noqa: E402
 
 BOTTOM = -120.0
 STILL = np.zeros(8)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from oceangym_core.geometry import Pose, rotation_matrix
-from oceangym_sim.dynamics import Dynamics, VehicleState
-from oceangym_sim.environment import Current, Environment
+from oceangym_sim.dynamics.rigid_body import Dynamics, VehicleState
+from oceangym_sim.dynamics.vehicle import load_vehicle
+from oceangym_sim.dynamics.water_column import Current, Environment
 from oceangym_sim.navigation import Navigation, NavigationMode
-from oceangym_sim.vehicle import load_vehicle
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 VEHICLE = load_vehicle(MODEL)

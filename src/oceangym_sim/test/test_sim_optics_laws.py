@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_core.contract import optical_orientation
+from oceangym_core.config.waters import load_water
+from oceangym_core.contract.actions import optical_orientation
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec
-from oceangym_core.waters import load_water
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.camera_rays import distort, optical_rays, undistort
-from oceangym_sim.lamps import Lamp, lamp_irradiance, lamp_table
-from oceangym_sim.water import JERLOV_TYPES, LAMP_PHASE, LAMP_RADIUS, WaterOptics
+from oceangym_core.world.world import load_world
+from oceangym_sim.optics.lamps import Lamp, lamp_irradiance, lamp_table
+from oceangym_sim.optics.rays import distort, optical_rays, undistort
+from oceangym_sim.optics.water import JERLOV_TYPES, LAMP_PHASE, LAMP_RADIUS, WaterOptics
+from oceangym_sim.rays.device import select_variant
 
 select_variant('cpu')
 
 import drjit as dr  # noqa: E402
 import mitsuba as mi  # noqa: E402
 
-from oceangym_sim.cameras import CameraFrame, CameraRig, Motion  # noqa: E402
-from oceangym_sim.optics_light import LightField  # noqa: E402
-from oceangym_sim.optics_sensor import Sensor  # noqa: E402
-from oceangym_sim.optics_snow import MarineSnow  # noqa: E402
-from oceangym_sim.scene import RayScene  # noqa: E402
+from oceangym_sim.optics.light import LightField  # noqa: E402
+from oceangym_sim.optics.rig import CameraFrame, CameraRig, Motion  # noqa: E402
+from oceangym_sim.optics.sensor import Sensor  # noqa: E402
+from oceangym_sim.optics.snow import MarineSnow  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
 
 WHITE = 0.9
 # A one-pixel ray along the axis: an odd size has its middle pixel there.

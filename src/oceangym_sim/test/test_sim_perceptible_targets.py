@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 import pytest
 from scipy.ndimage import uniform_filter
 
-from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
-from oceangym_core.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
+from oceangym_core.config.waters import load_water
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.contract.observation import CameraSpec, Sighting, SonarSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, Sighting, SonarSpec
-from oceangym_core.waters import load_water
-from oceangym_core.world import load_world
+from oceangym_core.record.episode import PERCEPTIBLE_CELLS, PERCEPTIBLE_PIXELS
+from oceangym_core.world.world import load_world
 from oceangym_sim import sensors
-from oceangym_sim.cameras import CameraRig, LEAST_GREY
-from oceangym_sim.lamps import default_lamps
+from oceangym_sim.optics.lamps import default_lamps
+from oceangym_sim.optics.rig import CameraRig, LEAST_GREY
+from oceangym_sim.optics.water import WaterOptics
 from oceangym_sim.perceptible import CONTRAST_SIGMA, ECHO_RATIO
-from oceangym_sim.scene import RayScene
+from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.sensors import SensorSuite
-from oceangym_sim.sonar_rig import SonarRig
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.sonar.rig import SonarRig
 
 ANCHORS = (
     '<oceangym:anchor name="wreck_1" label="SUNKEN SHIP" instances="wreck"><point>15 0 -58</point>'
@@ -178,13 +178,13 @@ from pathlib import Path
 sys.path[:0] = json.loads(sys.argv[4])
 import numpy as np
 from dataclasses import replace
-from oceangym_core.world import load_world
-from oceangym_core.contract import DIRECTIONS, optical_orientation, sonar_orientation
+from oceangym_core.world.world import load_world
+from oceangym_core.contract.actions import DIRECTIONS, optical_orientation, sonar_orientation
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import CameraSpec, SonarSpec
-from oceangym_sim.lamps import default_lamps
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
+from oceangym_sim.optics.lamps import default_lamps
 from oceangym_sim.sensors import SensorSuite
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.optics.water import WaterOptics
 world = load_world(Path(sys.argv[1]))
 suites = [SensorSuite(
     world=world, anchors=world.anchors, seed=seed, device='cpu', mode='all',

@@ -8,9 +8,9 @@ import pytest
 import trimesh
 
 from oceangym_core.errors import OceanGymError
-from oceangym_core.world import load_world
-from oceangym_sim.backend import find_llvm, gpu_count, select_variant
-from oceangym_sim.scene import RayScene, SURFACE_STRENGTH
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import find_llvm, gpu_count, select_variant
+from oceangym_sim.rays.scene import RayScene, SURFACE_STRENGTH
 
 select_variant('cpu')
 

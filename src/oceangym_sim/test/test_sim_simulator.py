@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from oceangym_core.contract import Action, EndReason, LOCKSTEP, REALTIME, Timing
-from oceangym_core.frames import FrameShift
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import Action, EndReason, LOCKSTEP, REALTIME, Timing
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import Bounds, load_world, World
-from oceangym_sim.dynamics_kernel import ENERGY
+from oceangym_core.world.world import Bounds, load_world, World
+from oceangym_sim.dynamics.kernel import ENERGY
 from oceangym_sim.requests import Refusal, RefusedError, ResetRequest, SimulatorOptions
 from oceangym_sim.simulator import Simulator
 

@@ -3,14 +3,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oceangym_core.contract import sonar_orientation
+from oceangym_core.contract.actions import sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
-from oceangym_sim.sonar import footprint, PingFormer, REACH
-from oceangym_sim.sonar_presets import presets
-from oceangym_sim.sonar_sound import absorption_db, SeaWater, time_varied_gain, transmission_loss
+from oceangym_sim.sonar.formation import footprint, PingFormer, REACH
+from oceangym_sim.sonar.presets import presets
+from oceangym_sim.sonar.sound import absorption_db, SeaWater, time_varied_gain, transmission_loss
 
 SPEC = SonarSpec(
     direction='front',

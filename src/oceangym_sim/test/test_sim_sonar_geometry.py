@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.fan import FanProjector
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.fan import FanProjector
 
 select_variant('cpu')
 
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.sonar_rig import SILENT_PINGS, SonarRig  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.rig import SILENT_PINGS, SonarRig  # noqa: E402
 
 BALL = np.array([10.0, -5.0, -60.0])
 RADIUS = 0.2

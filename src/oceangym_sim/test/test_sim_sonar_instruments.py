@@ -9,14 +9,14 @@ import pytest
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.fan import FanProjector
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.fan import FanProjector
 
 select_variant('cpu')
 
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.sonar_instruments import (  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.instruments import (  # noqa: E402
     Altimeter,
     bin_ranges,
     Profiler,

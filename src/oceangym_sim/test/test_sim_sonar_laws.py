@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oceangym_core.contract import sonar_orientation
+from oceangym_core.contract.actions import sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.sonar import footprint, PingFormer
-from oceangym_sim.sonar_beam import beam_kernel, BeamPattern, elevation_cells
-from oceangym_sim.sonar_sound import absorption_db, SeaWater
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.beam import beam_kernel, BeamPattern, elevation_cells
+from oceangym_sim.sonar.formation import footprint, PingFormer
+from oceangym_sim.sonar.sound import absorption_db, SeaWater
 
 select_variant('cpu')
 
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.sonar_rig import SonarRig  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.rig import SonarRig  # noqa: E402
 
 SPEC = SonarSpec(
     direction='front',

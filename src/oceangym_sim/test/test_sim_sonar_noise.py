@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from oceangym_core.contract import sonar_orientation
+from oceangym_core.contract.actions import sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
 from oceangym_core.rng import generator
-from oceangym_sim.fan import to_grey
-from oceangym_sim.sonar import PingFormer
-from oceangym_sim.sonar_presets import (
+from oceangym_sim.dynamics.thrusters import CURVE_16V
+from oceangym_sim.sonar.fan import to_grey
+from oceangym_sim.sonar.formation import PingFormer
+from oceangym_sim.sonar.presets import (
     device_spec,
     HoloOceanNoise,
     preset,
     presets,
 )
-from oceangym_sim.sonar_sound import thruster_noise_share
-from oceangym_sim.thrusters import CURVE_16V
+from oceangym_sim.sonar.sound import thruster_noise_share
 
 SPEC = SonarSpec(
     direction='front',

@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.observation import SonarSpec
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
-from oceangym_sim.fan import FanProjector
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
+from oceangym_sim.sonar.fan import FanProjector
 
 select_variant('cpu')
 
 import drjit as dr  # noqa: E402
 import mitsuba as mi  # noqa: E402
 
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.sonar_rig import SonarRig  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.rig import SonarRig  # noqa: E402
 
 SPECS = tuple(
     SonarSpec(
@@ -153,15 +153,15 @@ if hasattr(os, 'sched_setaffinity'):
 sys.path[:0] = json.loads(sys.argv[2])
 import numba
 import numpy as np
-from oceangym_core.contract import DIRECTIONS, sonar_orientation
+from oceangym_core.contract.actions import DIRECTIONS, sonar_orientation
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import SonarSpec
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
+from oceangym_core.contract.observation import SonarSpec
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
 select_variant('cpu')
-from oceangym_sim.instruments import INSTRUMENTS, InstrumentSet, load_mountings
-from oceangym_sim.scene import RayScene
-from oceangym_sim.sonar_rig import SonarRig
+from oceangym_sim.sonar.instrument_set import INSTRUMENTS, InstrumentSet, load_mountings
+from oceangym_sim.rays.scene import RayScene
+from oceangym_sim.sonar.rig import SonarRig
 import drjit as dr
 dr.set_thread_count(cores)
 assert numba.config.NUMBA_NUM_THREADS == dr.thread_count() == cores

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from oceangym_core.geometry import Pose
-from oceangym_sim import dynamics_kernel, thrusters
-from oceangym_sim.dynamics import Dynamics
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_sim.dynamics import kernel as dynamics_kernel
+from oceangym_sim.dynamics import thrusters
+from oceangym_sim.dynamics.rigid_body import Dynamics
+from oceangym_sim.dynamics.vehicle import load_vehicle
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from oceangym_core.contract import DIRECTIONS, SENSOR_AXES
+from oceangym_core.contract.actions import DIRECTIONS, SENSOR_AXES
 from oceangym_core.errors import OceanGymError
-from oceangym_sim.vehicle import load_vehicle
+from oceangym_sim.dynamics.vehicle import load_vehicle
 
 MODEL = Path(__file__).parents[3] / 'models' / 'bluerov2_heavy' / 'model.sdf'
 TEXT = MODEL.read_text(encoding='utf-8')

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
+from oceangym_core.config.waters import load_water, Water
 from oceangym_core.errors import OceanGymError
-from oceangym_core.waters import load_water, Water
-from oceangym_sim.optics_tables import ABSORPTION, KD, SCATTERING
-from oceangym_sim.water import (
+from oceangym_sim.optics.jerlov import ABSORPTION, KD, SCATTERING
+from oceangym_sim.optics.water import (
     jerlov_kd,
     JERLOV_TYPES,
     LAMP_PHASE,

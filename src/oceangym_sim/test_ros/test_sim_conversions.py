@@ -15,13 +15,18 @@ pytest.importorskip('rclpy')
 from sensor_msgs.msg import BatteryState
 from visualization_msgs.msg import Marker
 
-from oceangym_core.contract import DIRECTIONS, optical_orientation, SENSOR_AXES, sonar_orientation
-from oceangym_core.frames import FrameShift
+from oceangym_core.contract.actions import (
+    DIRECTIONS,
+    optical_orientation,
+    SENSOR_AXES,
+    sonar_orientation,
+)
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import CameraSpec, NavigationState, SonarSpec
 from oceangym_core.geometry import Pose, rotation_matrix
-from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
-from oceangym_core.world import Anchor, Bounds
-from oceangym_sim.camera_rays import optical_rays
+from oceangym_core.world.world import Anchor, Bounds
 from oceangym_sim.nodes import conversions, description
+from oceangym_sim.optics.rays import optical_rays
 
 pytestmark = pytest.mark.ros
 
@@ -227,7 +232,7 @@ def test_the_trace_is_sparse_and_in_order():
 
 def test_a_projected_image_puts_a_bin_where_the_sonar_heard_it():
     pytest.importorskip('marine_acoustic_msgs')
-    from oceangym_core.observation import SonarPing
+    from oceangym_core.contract.observation import SonarPing
     from oceangym_sim.nodes.projected import projected_message
 
     sonar = SONARS[0]

@@ -17,18 +17,18 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Image, LaserScan, MultiEchoLaserScan, Range
 from tf2_msgs.msg import TFMessage
 
+from oceangym_core.contract.topics import Delivery
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.qos import reader_qos
-from oceangym_core.streams import Delivery
-from oceangym_core.world import load_world
-from oceangym_sim.backend import select_variant
+from oceangym_core.world.world import load_world
+from oceangym_sim.rays.device import select_variant
 
 select_variant('cpu')
 
 from oceangym_sim.nodes.instruments import Instruments, TOPICS  # noqa: E402
-from oceangym_sim.scene import RayScene  # noqa: E402
-from oceangym_sim.sonar_sound import NOMINAL_WATER  # noqa: E402
+from oceangym_sim.rays.scene import RayScene  # noqa: E402
+from oceangym_sim.sonar.sound import NOMINAL_WATER  # noqa: E402
 
 pytestmark = pytest.mark.ros
 

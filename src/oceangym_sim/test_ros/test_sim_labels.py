@@ -11,10 +11,10 @@ import rclpy
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from oceangym_core.contract.topics import CONTRACT, Delivery, LABEL_CLASSES, label_streams
 from oceangym_core.nodes.qos import reader_qos
-from oceangym_core.streams import CONTRACT, Delivery, LABEL_CLASSES, label_streams
-from oceangym_sim.camera_truth import Box, CameraTruth
 from oceangym_sim.nodes.labels import label_message, LabelPublishers
+from oceangym_sim.optics.labels import Box, CameraTruth
 
 BOX = Box(
     instance='wreck', prop_class='sunken_ship', label='SUNKEN SHIP', pixels=12, left=1, top=2,

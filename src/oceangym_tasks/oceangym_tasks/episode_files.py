@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from oceangym_core.episode_setup import EpisodeSetup, prepare_episode
-from oceangym_core.options import RunOptions
-from oceangym_core.record import make_run_info, new_run_directory, run_id_for, RunWriter
-from oceangym_core.world import World
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import EpisodeSetup, prepare_episode
+from oceangym_core.record.writer import make_run_info, new_run_directory, run_id_for, RunWriter
+from oceangym_core.world.world import World
 from oceangym_tasks.task_manager import TaskManager
 
 # Agents that are given the truth; their runs are marked.

@@ -12,15 +12,15 @@ from enum import Enum
 import math
 from typing import Any
 
-from oceangym_core.contract import Action, check_action, EndReason
-from oceangym_core.decisions import Decision, FindReport, Refusal, ReportAck
-from oceangym_core.episode import Ending, RunInfo
+from oceangym_core.config.tasks import TaskSpec
+from oceangym_core.contract.actions import Action, check_action, EndReason
+from oceangym_core.contract.decisions import Decision, FindReport, Refusal, ReportAck
+from oceangym_core.contract.frames import bounds_polygon
+from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import bounds_polygon
-from oceangym_core.observation import ManeuverResult, NavigationState, StepTruth
-from oceangym_core.record import RunWriter
+from oceangym_core.record.episode import Ending, RunInfo
+from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring import score_episode
-from oceangym_core.tasks import TaskSpec
 
 MAX_LABEL_CHARACTERS = 200
 # Places farther than this are typing errors, not estimates [m].

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from oceangym_core.contract import Action, EndReason
-from oceangym_core.decisions import Decision, FindReport, Refusal
-from oceangym_core.episode import Ending, RunInfo
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.contract.actions import Action, EndReason
+from oceangym_core.contract.decisions import Decision, FindReport, Refusal
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import Sighting
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Sighting
-from oceangym_core.options import RunOptions
-from oceangym_core.record import RunWriter
-from oceangym_core.record_reader import load_episode
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.testing import (
+from oceangym_core.record.episode import Ending, RunInfo
+from oceangym_core.record.reader import load_episode
+from oceangym_core.record.writer import RunWriter
+from oceangym_core.testing.records import (
     Leg,
     maneuver_to,
     navigation_at,

@@ -15,8 +15,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import Image
 
 from oceangym_core.assets import assets_root
-from oceangym_core.decibels import from_decibel_bytes
-from oceangym_core.decisions import Refusal
+from oceangym_core.contract.decisions import Refusal
+from oceangym_core.record.decibels import from_decibel_bytes
 from oceangym_tasks.nodes import conversions
 from oceangym_tasks.nodes.recorder_node import decibel_image
 from oceangym_tasks.task_manager import TaskGoal, TaskState, TaskStatus

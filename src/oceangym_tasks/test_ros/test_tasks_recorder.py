@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from oceangym_core.bag import read_messages
+from oceangym_core.record.bag import read_messages
 
 pytestmark = pytest.mark.ros
 
@@ -20,8 +20,8 @@ def test_messages_are_kept_under_their_own_stamps(tmp_path, monkeypatch):
     from rclpy.executors import SingleThreadedExecutor
     from std_msgs.msg import Float32
 
+    from oceangym_core.contract.topics import stream
     from oceangym_core.nodes.qos import publisher_qos
-    from oceangym_core.streams import stream
     from oceangym_tasks.nodes.recorder_node import RecorderNode
 
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'OFF')

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_worlds.model import PropModel
+from oceangym_worlds.modelling.model import PropModel
 from oceangym_worlds.props.boulders import VARIANTS as BOULDERS
 from oceangym_worlds.props.vegetation import VARIANTS as VEGETATION
 

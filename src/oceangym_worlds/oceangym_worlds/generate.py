@@ -21,17 +21,17 @@ from PIL import Image
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
-from oceangym_core.provenance import files_sha256
+from oceangym_core.record.provenance import files_sha256
 from oceangym_worlds.catalogue import build_model, CATALOGUE, unknown_model
-from oceangym_worlds.config import load_world_config, WorldConfig
-from oceangym_worlds.layout import Layout, PlacedAnchor, PlacedProp, plan_layout
-from oceangym_worlds.model import PropModel, write_model
-from oceangym_worlds.pipe_route import lay_on_seabed
+from oceangym_worlds.modelling.model import PropModel, write_model
+from oceangym_worlds.plan.config import load_world_config, WorldConfig
+from oceangym_worlds.plan.layout import Layout, PlacedAnchor, PlacedProp, plan_layout
+from oceangym_worlds.plan.pipe_route import lay_on_seabed
+from oceangym_worlds.plan.scatter import strew
 from oceangym_worlds.props import pipeline
-from oceangym_worlds.scatter import strew
 from oceangym_worlds.sdf_world import Include, world_sdf
-from oceangym_worlds.seabed_model import write_seabed
-from oceangym_worlds.terrain import build_seabed, Seabed
+from oceangym_worlds.seabed.model import write_seabed
+from oceangym_worlds.seabed.terrain import build_seabed, Seabed
 from oceangym_worlds.user_props import build_user_prop
 
 SHIPPED_SEED = 0

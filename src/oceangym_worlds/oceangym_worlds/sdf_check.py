@@ -16,7 +16,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 
-from oceangym_core.sdf import NAMESPACE, parse_xml
+from oceangym_core.world.sdf import NAMESPACE, parse_xml
 
 LIBRARY = 'libsdformat12.so.12'
 VERSION = '1.9'

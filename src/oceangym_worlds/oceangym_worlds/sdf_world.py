@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xml.sax.saxutils import quoteattr
 
 from oceangym_core.geometry import Pose
-from oceangym_worlds.config import BoundsConfig
-from oceangym_worlds.layout import PlacedAnchor
-from oceangym_worlds.model import pose_text
+from oceangym_worlds.modelling.model import pose_text
+from oceangym_worlds.plan.config import BoundsConfig
+from oceangym_worlds.plan.layout import PlacedAnchor
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,11 +11,11 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, quaternion_from_matrix
-from oceangym_core.world import check_finite
-from oceangym_worlds.config import MESH_SUFFIXES, PropConfig
-from oceangym_worlds.mesh_colours import Albedo, albedo_of, painted
-from oceangym_worlds.mesh_files import MeshFileError, read_mesh_file
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_core.world.world import check_finite
+from oceangym_worlds.modelling.mesh_colours import Albedo, albedo_of, painted
+from oceangym_worlds.modelling.mesh_files import MeshFileError, read_mesh_file
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.plan.config import MESH_SUFFIXES, PropConfig
 
 Array = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from oceangym_core.contract import DIRECTIONS, SENSOR_AXES
+from oceangym_core.config.sonars import DECISION_SONAR, load_sonar
+from oceangym_core.contract.actions import DIRECTIONS, SENSOR_AXES
 from oceangym_core.geometry import euler_from_quaternion, quaternion_from_matrix
-from oceangym_core.sonars import DECISION_SONAR, load_sonar
 
 MODEL_NAME = 'bluerov2_heavy'
 NAMESPACE = 'auv'

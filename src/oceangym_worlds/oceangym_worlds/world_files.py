@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 import sys
 
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import TaskRegistry, WORLD_FILES
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.options import RunOptions
 from oceangym_core.paths import user_path
-from oceangym_core.tasks import TaskRegistry, WORLD_FILES
 from oceangym_worlds.generate import ensure_world
 
 

@@ -15,17 +15,17 @@ import yaml
 
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
-from oceangym_core.world import load_visual_mesh, load_world
+from oceangym_core.world.world import load_visual_mesh, load_world
 from oceangym_worlds import generate as generator
 from oceangym_worlds.catalogue import build_model
-from oceangym_worlds.config import load_world_config
-from oceangym_worlds.layout import plan_layout
-from oceangym_worlds.model import write_model
-from oceangym_worlds.pipe_route import trace
-from oceangym_worlds.relief import distance_to_line
-from oceangym_worlds.seabed_mesh import collision_mesh, seabed_meshes
-from oceangym_worlds.seabed_model import write_seabed
-from oceangym_worlds.seabed_textures import seabed_texture, TILE_M
+from oceangym_worlds.modelling.model import write_model
+from oceangym_worlds.plan.config import load_world_config
+from oceangym_worlds.plan.layout import plan_layout
+from oceangym_worlds.plan.pipe_route import trace
+from oceangym_worlds.seabed.mesh import collision_mesh, seabed_meshes
+from oceangym_worlds.seabed.model import write_seabed
+from oceangym_worlds.seabed.relief import distance_to_line
+from oceangym_worlds.seabed.textures import seabed_texture, TILE_M
 
 POOL = """
 name: pool

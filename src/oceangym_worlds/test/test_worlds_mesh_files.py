@@ -14,8 +14,8 @@ import pytest
 import trimesh
 
 from oceangym_core.errors import OceanGymError
-from oceangym_worlds.config import PropConfig
-from oceangym_worlds.model import PropModel
+from oceangym_worlds.modelling.model import PropModel
+from oceangym_worlds.plan.config import PropConfig
 from oceangym_worlds.user_props import build_user_prop
 
 # Two triangles of a square of 2 m, in the x-z plane of an OBJ file.

@@ -10,9 +10,9 @@ import trimesh
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB, Primitive, PropModel
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling.model import ACOUSTIC_STRENGTH_DB, Primitive, PropModel
 from oceangym_worlds.props import electrical_box, mining_robot, oil_drums, pipeline, wind_turbine
 
 LABELS = {
@@ -286,7 +286,7 @@ def test_pipeline_refuses_paths_it_cannot_follow(path: list[tuple[float, ...]]) 
 
 def test_studio_shows_a_prop_before_a_plain_ground(props: dict[str, PropModel]) -> None:
     pytest.importorskip('mitsuba')
-    from oceangym_worlds.studio import render_prop
+    from oceangym_worlds.render.studio import render_prop
 
     picture = render_prop(props['oil_drums'], view='side', size=48, samples=4)
     assert picture.shape == (48, 48, 3) and picture.dtype == np.uint8

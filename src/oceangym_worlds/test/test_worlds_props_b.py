@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 import pytest
 
 from oceangym_core.errors import OceanGymError
-from oceangym_worlds import noise_kit, stroke_font, texture_kit
-from oceangym_worlds.mesh_kit import grid
-from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB, Primitive, PropModel, write_model
+from oceangym_worlds.modelling import font as stroke_font
+from oceangym_worlds.modelling import texture_noise as noise_kit
+from oceangym_worlds.modelling import textures as texture_kit
+from oceangym_worlds.modelling.model import ACOUSTIC_STRENGTH_DB, Primitive, PropModel, write_model
+from oceangym_worlds.modelling.primitives import grid
+from oceangym_worlds.modelling.shells import thicken
 from oceangym_worlds.props import (
     aircraft,
     boulders,
@@ -24,7 +27,6 @@ from oceangym_worlds.props import (
     tower_wreck,
     vegetation,
 )
-from oceangym_worlds.shell_kit import thicken
 
 BUILDERS: dict[str, Callable[..., PropModel]] = {
     'sunken_ship': sunken_ship.build,

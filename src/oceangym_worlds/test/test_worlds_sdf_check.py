@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS, SENSOR_AXES
-from oceangym_core.sdf import NAMESPACE, own, RETRO_SCALE
-from oceangym_worlds.model import ACOUSTIC_STRENGTH_DB
+from oceangym_core.contract.actions import DIRECTIONS, SENSOR_AXES
+from oceangym_core.world.sdf import NAMESPACE, own, RETRO_SCALE
+from oceangym_worlds.modelling.model import ACOUSTIC_STRENGTH_DB
 from oceangym_worlds.sdf_check import check, find_library, LATER_ELEMENTS, write_checkable
 from oceangym_worlds.vehicle_model import ADDED_MASS, VOLUME
 

@@ -8,11 +8,11 @@ import math
 import numpy as np
 import pytest
 
-from oceangym_worlds.config import load_world_config
-from oceangym_worlds.layout import Layout, plan_layout
-from oceangym_worlds.noise import Noise, smoothstep
-from oceangym_worlds.relief import Canyon, Pad, Scarp, thin_plate
-from oceangym_worlds.terrain import build_seabed, Heightfield, Seabed
+from oceangym_worlds.modelling.noise import Noise, smoothstep
+from oceangym_worlds.plan.config import load_world_config
+from oceangym_worlds.plan.layout import Layout, plan_layout
+from oceangym_worlds.seabed.relief import Canyon, Pad, Scarp, thin_plate
+from oceangym_worlds.seabed.terrain import build_seabed, Heightfield, Seabed
 
 RELEASED = {
     'mining_robot_1': (-71, 149, -61),
@@ -174,7 +174,7 @@ def test_terrain_has_plains_dunes_rock_and_silt() -> None:
 
 def test_dunes_are_lower_and_longer_than_the_limits() -> None:
     """A profile across a dune field: 20-40 m between crests, below 1.5 m, lee steeper than stoss."""
-    from oceangym_worlds.terrain import _dunes
+    from oceangym_worlds.seabed.terrain import _dunes
 
     layout, _ = world(0)
     s = np.arange(0.0, 400.0, 0.25)

@@ -40,9 +40,9 @@ from oceangym.prerequisites import check_packages
 from oceangym.processes import OnExit, process_environment, ProcessSpec
 from oceangym.report_command import report_run
 from oceangym.supervisor import describe_exit, LOSS_GRACE_S, STOP_GRACE_S
+from oceangym_core.config.options import Argument
 from oceangym_core.errors import OceanGymError
-from oceangym_core.options import Argument
-from oceangym_core.record import RUN_FILE
+from oceangym_core.record.writer import RUN_FILE
 from oceangym_worlds.world_files import say
 
 # Programs that are not ours end with the launcher by this one, where it is installed (util-linux).

@@ -13,9 +13,9 @@ from oceangym_agent.agents.perfect_eyes import PerfectEyesAgent
 from oceangym_agent.agents.replay import ReplayAgent
 from oceangym_agent.agents.scripted import BlindSpamAgent, IdleAgent, RandomAgent
 from oceangym_agent.agents.survey import SurveyAgent
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tracks import track_sensors
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.options import RunOptions
-from oceangym_core.tracks import track_sensors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def _replay(settings: AgentSettings) -> Agent:
 
 def _model(settings: AgentSettings) -> Agent:
     # The clients of models take a second to import, and the other agents do without them.
-    from oceangym_agent.mllm import MllmAgent
+    from oceangym_agent.agents.mllm import MllmAgent
 
     return MllmAgent.of(settings.options, settings.directory, resume_from=settings.resume_from)
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.agents.search_pattern import last_known_bearing, SearchPattern
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.frames import FrameShift
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.geometry import Array
-from oceangym_core.observation import Observation, StepTruth
 from oceangym_core.scoring.compat import RELEASED_TARGETS
-from oceangym_core.tasks import TaskRegistry
 
 # The released operating area: centre and sides [m].
 AREA_CENTRE = (225.0, -75.0)

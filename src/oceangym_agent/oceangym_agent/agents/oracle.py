@@ -9,16 +9,16 @@ import math
 import numpy as np
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_agent.planner import PathPlanner
+from oceangym_agent.agents.planner import PathPlanner
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.episode import resolved
+from oceangym_core.config.tracks import ALL_SENSORS
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array
-from oceangym_core.observation import Observation, StepTruth
-from oceangym_core.tracks import ALL_SENSORS
-from oceangym_core.world import Anchor
+from oceangym_core.record.episode import resolved
+from oceangym_core.world.world import Anchor
 
 # Closest approach [m] that earns a target in full (eq. 7: 30 m), with room for control errors.
 FULL_CREDIT_M = 28.0

@@ -9,9 +9,9 @@ import numpy as np
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.agents.oracle import OracleAgent
 from oceangym_agent.agents.search_pattern import SearchPattern, STAND_OFF_M
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.observation import Observation, StepTruth
 
 # How far ahead obstacles are looked for, and what counts as one [m].
 LOOK_AHEAD_M = 30.0

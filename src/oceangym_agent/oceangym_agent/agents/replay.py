@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_core.contract import Action, STRAIGHT
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.episode import Episode, RecordedDecision, RecordedReport
-from oceangym_core.observation import Observation, StepTruth
-from oceangym_core.record_reader import load_episode
+from oceangym_core.contract.actions import Action, STRAIGHT
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import Observation, StepTruth
+from oceangym_core.record.episode import Episode, RecordedDecision, RecordedReport
+from oceangym_core.record.reader import load_episode
 
 
 class ReplayAgent:

@@ -6,9 +6,9 @@ import math
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action, ROTATIONS, TRANSLATIONS
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.observation import Observation, StepTruth
+from oceangym_core.contract.actions import Action, ROTATIONS, TRANSLATIONS
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.rng import generator
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from oceangym_agent.agent import GoalView
 from oceangym_agent.steering import steer
-from oceangym_core.contract import Action
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.observation import NavigationState
 from oceangym_core.geometry import Array
-from oceangym_core.observation import NavigationState
 
 LANE_SPACING_M = 40.0
 REACH_M = 20.0

@@ -12,11 +12,11 @@ import numpy as np
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_agent.agents.search_pattern import ALTITUDE_BAND_M, SearchPattern
-from oceangym_agent.detector import bright_echoes, Echo, nearest_return
-from oceangym_core.contract import Action, sonar_orientation
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_agent.aids.detector import bright_echoes, Echo, nearest_return
+from oceangym_core.contract.actions import Action, sonar_orientation
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import NavigationState, Observation, StepTruth
 from oceangym_core.geometry import Array, rotation_matrix
-from oceangym_core.observation import NavigationState, Observation, StepTruth
 
 FORWARD_SECTOR_RAD = math.radians(20.0)
 # Reports nearer than this are of one object; ships are thirty metres long [m].

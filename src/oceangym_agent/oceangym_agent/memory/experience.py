@@ -10,12 +10,12 @@ from pathlib import Path
 
 from oceangym_agent.memory.coordinates import strip_coordinates
 from oceangym_agent.memory.tokens import cut_text, one_line
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.frames import FrameShift
-from oceangym_core.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
+from oceangym_core.files import read_schema
 from oceangym_core.paths import user_path
-from oceangym_core.record_schema import RunFile
-from oceangym_core.text_files import read_schema
+from oceangym_core.record.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
+from oceangym_core.record.schema import RunFile
 
 STRIPS = ('none', 'coordinates')
 RUN_FILE = 'run.yaml'

@@ -11,7 +11,7 @@ import re
 from oceangym_agent.memory.experience import Experience
 from oceangym_agent.memory.tokens import cut_text, cut_to_tokens, estimate_tokens, one_line
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import (
+from oceangym_core.contract.actions import (
     Action,
     Course,
     default_magnitude,

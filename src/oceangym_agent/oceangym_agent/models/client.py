@@ -25,8 +25,8 @@ from oceangym_agent.models.presets import checked_url, ModelPreset
 from oceangym_agent.models.pricing import cost
 from oceangym_agent.models.rate_limit import RateLimiter
 from oceangym_agent.models.wire import Answer, decode, parameters, parse_body, request_body
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.scripts import script
+from oceangym_agent.scripted_models.scripts import script
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_core.errors import OceanGymError
 from oceangym_core.rng import generator
 

@@ -12,8 +12,8 @@ from pydantic import Field, field_validator, model_validator
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.files import read_schema, read_yaml, Schema
 from oceangym_core.paths import user_path
-from oceangym_core.text_files import read_schema, read_yaml, Schema
 
 YAML_ENDINGS = ('.yaml', '.yml')
 VARIABLE_PATTERN = r'^[A-Z][A-Z0-9_]{0,63}$'

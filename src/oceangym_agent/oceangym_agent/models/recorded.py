@@ -11,7 +11,7 @@ import json
 from oceangym_agent.chat import ChatModel, ChatReply, ChatRequest, ImagePart, TextPart
 from oceangym_agent.models.budget import Budget
 from oceangym_agent.trace import TraceCall, TraceStep
-from oceangym_core.text_files import utf8_text
+from oceangym_core.files import utf8_text
 
 NOTE = 'answered from the trace of the interrupted run'
 

@@ -13,7 +13,7 @@ from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Role, TextP
 from oceangym_agent.models.presets import ModelPreset
 from oceangym_agent.models.pricing import least_tokens, request_tokens, text_tokens
 from oceangym_agent.replies.limits import MAX_ANSWER_CHARS
-from oceangym_core.text_files import utf8_text
+from oceangym_core.files import utf8_text
 
 # A decision takes about 2,000 characters; a model that rambles on must not fill records with it. Twice
 # what is understood of an answer, so that one that was cut here is refused and never acted on.

@@ -9,7 +9,7 @@ from oceangym_agent.agent import Agent, close_agent
 from oceangym_agent.nodes.pilot import build_agent, Pilot, privilege_for
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.errors import OceanGymError
-from oceangym_core.nodes.kit import ContractNode, declare, declare_options, run_node
+from oceangym_core.nodes.node import ContractNode, declare, declare_options, run_node
 
 
 class AgentNode(ContractNode):

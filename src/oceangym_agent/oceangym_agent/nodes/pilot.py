@@ -17,15 +17,15 @@ from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.chat import BudgetExhausted, NoReply
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import resolve_targets, TaskRegistry
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision
+from oceangym_core.contract.frames import shift_for
+from oceangym_core.contract.observation import Observation
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import shift_for
 from oceangym_core.nodes.conversions import goal_polygon
-from oceangym_core.observation import Observation
-from oceangym_core.options import RunOptions
-from oceangym_core.tasks import resolve_targets, TaskRegistry
-from oceangym_core.world import load_world, world_path
+from oceangym_core.world.world import load_world, world_path
 
 
 def goal_view(message: TaskGoal, folders: Sequence[Path] = ()) -> GoalView:

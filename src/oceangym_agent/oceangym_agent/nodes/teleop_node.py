@@ -16,19 +16,19 @@ from rclpy.task import Future
 from oceangym_agent.keyboard import Command, HELP, interpret, velocity_of
 from oceangym_agent.nodes.pilot import build_agent, Pilot
 from oceangym_agent.nodes.vehicle_client import VehicleClient
-from oceangym_core.contract import Action
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.config.options import AGENTS, MODEL_AGENTS
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.topics import stream
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.nodes.conversions import vector_message
-from oceangym_core.nodes.kit import (
+from oceangym_core.nodes.node import (
     ContractNode,
     declare,
     declare_options,
     publish_stream,
     run_node,
 )
-from oceangym_core.options import AGENTS, MODEL_AGENTS
-from oceangym_core.streams import stream
 
 # Whoever can take over from a person: the rest either is one or knows too much.
 SUCCESSORS = tuple(

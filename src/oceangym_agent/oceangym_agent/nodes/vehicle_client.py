@@ -22,8 +22,10 @@ from sensor_msgs.msg import BatteryState, Image, Range
 
 from oceangym_agent.agent import StatusView
 from oceangym_agent.assembly import ObservationAssembler
-from oceangym_core.contract import Action, Course, DIRECTIONS, sonar_orientation, STRAIGHT
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.contract.actions import Action, Course, DIRECTIONS, sonar_orientation, STRAIGHT
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import NavigationState, Observation, SonarSpec, StepTruth
+from oceangym_core.contract.topics import camera_streams, DECISION, sonar_streams, stream
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import (
@@ -35,9 +37,7 @@ from oceangym_core.nodes.conversions import (
     seconds_of,
     step_truth_of,
 )
-from oceangym_core.nodes.kit import publish_stream, read_stream
-from oceangym_core.observation import NavigationState, Observation, SonarSpec, StepTruth
-from oceangym_core.streams import camera_streams, DECISION, sonar_streams, stream
+from oceangym_core.nodes.node import publish_stream, read_stream
 
 # Streams that show the frozen instant beside the images.
 INSTANT_STREAMS = ('odometry', 'altitude', 'battery')

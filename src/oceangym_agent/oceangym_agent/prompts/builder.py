@@ -12,7 +12,8 @@ import cv2
 import numpy as np
 
 from oceangym_agent.agent import GoalView
-from oceangym_agent.aids import detector_text, suggest
+from oceangym_agent.aids.hints import detector_text, suggest
+from oceangym_agent.aids.sonar_text import describe_sonars
 from oceangym_agent.chat import ChatMessage, ChatRequest, ImagePart, Part, Role, TextPart
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.coverage_image import draw_coverage
@@ -29,10 +30,9 @@ from oceangym_agent.prompts.step_view import (
     SonarInput,
     StepView,
 )
-from oceangym_agent.sonar_text import describe_sonars
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.observation import Observation
 from oceangym_core.errors import OceanGymError
-from oceangym_core.observation import Observation
 
 # Of a reply that could not be understood, as it is shown to the model again.
 REPLY_CHARACTERS = 2000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import math
 
 from oceangym_agent.agent import GoalView
-from oceangym_core.observation import SonarSpec
+from oceangym_core.contract.observation import SonarSpec
 
 # Distance to rocks and structures that scoring counts as too near [m].
 STAND_OFF_M = 10.0

@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from oceangym_agent.sonar_text import BORESIGHT
+from oceangym_agent.aids.sonar_text import BORESIGHT
+from oceangym_core.contract.observation import SonarPing, SonarSpec
 from oceangym_core.geometry import wrap_angle
-from oceangym_core.observation import SonarPing, SonarSpec
 
 Image = NDArray[np.uint8]
 Colour = tuple[int, int, int]

@@ -22,9 +22,9 @@ from pydantic import Field
 
 from oceangym_core.assets import config_path
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.files import read_schema, read_text, Schema
 from oceangym_core.paths import user_path
-from oceangym_core.provenance import files_sha256
-from oceangym_core.text_files import read_schema, read_text, Schema
+from oceangym_core.record.provenance import files_sha256
 
 PROMPT_FILE = 'prompt.yaml'
 SUFFIX = '.j2'

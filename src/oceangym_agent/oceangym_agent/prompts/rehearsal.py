@@ -10,9 +10,9 @@ from oceangym_agent.agent import GoalView, StatusView
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.window import Memory
 from oceangym_agent.prompts.step_view import Outcome, PromptSettings, StepView
-from oceangym_core.contract import Action, DIRECTIONS
+from oceangym_core.contract.actions import Action, DIRECTIONS
+from oceangym_core.contract.observation import NavigationState, Observation
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import NavigationState, Observation
 
 
 def rehearsal_views(goal: GoalView, settings: PromptSettings) -> tuple[StepView, ...]:

@@ -9,8 +9,8 @@ from oceangym_agent.agent import GoalView, StatusView
 from oceangym_agent.memory.coverage import distance_to_bounds
 from oceangym_agent.memory.tokens import one_line
 from oceangym_agent.memory.window import vector_text
-from oceangym_core.contract import DEFAULT_ROTATION_DEG, DEFAULT_TRANSLATION_M
-from oceangym_core.observation import NavigationState
+from oceangym_core.contract.actions import DEFAULT_ROTATION_DEG, DEFAULT_TRANSLATION_M
+from oceangym_core.contract.observation import NavigationState
 
 # Cruise speeds [m/s], and what speeding up, slowing down and settling take of an interval [s]. In 30 s
 # the vehicle of the simulators makes 20.7 m ahead and back, 20.2 m up, 18.7 m down, 17.2 m sideways,

@@ -12,7 +12,7 @@ from oceangym_agent.agent import StatusView
 from oceangym_agent.memory.coverage import CoverageMap
 from oceangym_agent.memory.window import command_text, Memory
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import (
+from oceangym_core.contract.actions import (
     Action,
     Course,
     default_magnitude,
@@ -21,9 +21,9 @@ from oceangym_core.contract import (
     TRANSLATIONS,
     unit_motion,
 )
+from oceangym_core.contract.observation import Observation
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose, wrap_angle
-from oceangym_core.observation import Observation
 
 # A maneuver that ends this much short was cut or hindered: metres, degrees.
 SHORT_OF_M = 1.5

@@ -20,7 +20,7 @@ from oceangym_agent.replies.limits import (
 )
 from oceangym_agent.replies.magnitudes import DEGREES, METRES, NUMBER, number_of
 from oceangym_agent.replies.reply import Find
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
 
 _NO_LABEL = re.compile(
     r'(?:|none|null|n/?a|nan|nothing|unknown|undefined|label|object|target|<.*|\[.*|(?:no|not)\b.*)',

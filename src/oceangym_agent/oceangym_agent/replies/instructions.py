@@ -6,7 +6,7 @@ from typing import Any
 
 from oceangym_agent.replies.limits import MAX_FINDS, MAX_ROTATION_DEG, MAX_TRANSLATION_M
 from oceangym_agent.replies.reply import ReplyStyle
-from oceangym_core.contract import (
+from oceangym_core.contract.actions import (
     ACTION_SETS,
     ALTITUDES_M,
     DEFAULT_ROTATION_DEG,

@@ -21,8 +21,8 @@ from oceangym_agent.replies.limits import (
 )
 from oceangym_agent.replies.magnitudes import magnitude_of, number_of
 from oceangym_agent.replies.reply import ParsedReply, ReplyError
-from oceangym_core.contract import Action, Course, DIRECTIONS
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract.actions import Action, Course, DIRECTIONS
+from oceangym_core.record.memory_files import ACTION_WORDS
 
 _ACTIONS = {word.replace(' ', '_'): action for action, word in ACTION_WORDS.items() if word}
 _ACTIONS |= {str(action.value): action for action in Action}

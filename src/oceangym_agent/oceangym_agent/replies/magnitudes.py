@@ -7,7 +7,7 @@ import re
 
 from oceangym_agent.replies.limits import MAX_ROTATION_DEG, MAX_TRANSLATION_M, quoted
 from oceangym_agent.replies.reply import ReplyError
-from oceangym_core.contract import Action, ROTATIONS, TRANSLATIONS
+from oceangym_core.contract.actions import Action, ROTATIONS, TRANSLATIONS
 
 METRES = r'm|met(?:er|re)s?'
 DEGREES = r'deg|degrees?|°'

@@ -8,8 +8,8 @@ from oceangym_agent.replies.finds import cut_out_finds
 from oceangym_agent.replies.limits import MAX_REASON, MAX_SPECIAL_OBJECTS, MAX_TEXT, tidy
 from oceangym_agent.replies.magnitudes import DEGREES, magnitude_of, METRES, NUMBER, number_of
 from oceangym_agent.replies.reply import ParsedReply, ReplyError
-from oceangym_core.contract import Action, Course, DIRECTIONS
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract.actions import Action, Course, DIRECTIONS
+from oceangym_core.record.memory_files import ACTION_WORDS
 
 _VIEWS = re.compile(r'(?<!#)#{2,}(?:(?P<inside>[^#]*)#{2,}|(?P<open>[^#\n]*)$)', re.MULTILINE)
 _SPECIAL = re.compile(

@@ -9,7 +9,7 @@ from oceangym_agent.replies.instructions import remedy
 from oceangym_agent.replies.json_reply import read_json_reply
 from oceangym_agent.replies.markers import read_marker_reply
 from oceangym_agent.replies.reply import ParsedReply, ReplyError, ReplyStyle
-from oceangym_core.contract import ACTION_SETS, STRAIGHT
+from oceangym_core.contract.actions import ACTION_SETS, STRAIGHT
 from oceangym_core.errors import OceanGymError
 
 

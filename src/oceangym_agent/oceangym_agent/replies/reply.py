@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from oceangym_core.contract import Action, Course, STRAIGHT
-from oceangym_core.memory_files import ACTION_WORDS
+from oceangym_core.contract.actions import Action, Course, STRAIGHT
+from oceangym_core.record.memory_files import ACTION_WORDS
 
 
 class ReplyStyle(str, Enum):

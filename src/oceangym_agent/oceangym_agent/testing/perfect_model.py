@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 import yaml
 
 from oceangym_agent.agent import Agent, GoalView, Privilege, StatusView, Turn
-from oceangym_agent.mllm import MllmAgent
-from oceangym_agent.testing.faults import Fault
-from oceangym_agent.testing.model_server import ScriptedModelServer
-from oceangym_agent.testing.prompt_reading import read, Reading
-from oceangym_agent.testing.scripts import describe, Plan, say
+from oceangym_agent.agents.mllm import MllmAgent
+from oceangym_agent.scripted_models.faults import Fault
+from oceangym_agent.scripted_models.prompt_reading import read, Reading
+from oceangym_agent.scripted_models.scripts import describe, Plan, say
+from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_core.assets import config_path
-from oceangym_core.contract import SENSOR_AXES
-from oceangym_core.decisions import FindReport
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import SENSOR_AXES
+from oceangym_core.contract.decisions import FindReport
+from oceangym_core.contract.observation import Observation, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.observation import Observation, StepTruth
-from oceangym_core.options import RunOptions
-from oceangym_core.text_files import read_yaml
+from oceangym_core.files import read_yaml
 
 NAME = 'scripted_perfect'
 

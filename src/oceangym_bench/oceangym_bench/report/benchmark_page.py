@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from oceangym_bench.comparable import cell_of, labels_of, task_order, water_order
-from oceangym_bench.hidden_layouts import layout_label
+from oceangym_bench.analysis.comparable import cell_of, labels_of, task_order, water_order
+from oceangym_bench.analysis.results import EpisodeRow, State
+from oceangym_bench.analysis.statistics import summarise
+from oceangym_bench.analysis.studies import hours
+from oceangym_bench.analysis.table import Table
+from oceangym_bench.matrix.hidden_layouts import layout_label
 from oceangym_bench.report.page import render_page
 from oceangym_bench.report.pictures import data_url
 from oceangym_bench.report.plots import condition_plot, interval_plot, scaling_plot
 from oceangym_bench.report.run_page import FILE_NAME, SCORER_NAMES
-from oceangym_bench.results import EpisodeRow, State
-from oceangym_bench.statistics import summarise
-from oceangym_bench.studies import hours
-from oceangym_bench.table import Table
 from oceangym_core.errors import OceanGymError
+from oceangym_core.files import write_atomic
 from oceangym_core.scoring import SCORERS
-from oceangym_core.text_files import write_atomic
 
 
 def write_benchmark_report(

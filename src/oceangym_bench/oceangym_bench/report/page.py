@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from oceangym_core.text_files import utf8_text
+from oceangym_core.files import utf8_text
 
 TEMPLATES = Path(__file__).parent / 'templates'
 

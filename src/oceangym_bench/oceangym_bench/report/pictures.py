@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from oceangym_core.bag import read_messages, read_unclosed
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_core.errors import OceanGymError
+from oceangym_core.record.bag import read_messages, read_unclosed
 
 # Widths of thumbnails [px], widest first, and how much all of them together may take [bytes].
 WIDTHS = (256, 192, 160, 128, 96, 64)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 import re
 
-from oceangym_bench.table import Score, Table
+from oceangym_bench.analysis.table import Score, Table
 
 WIDTH, HEIGHT = 640.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 16.0, 14.0, 30.0

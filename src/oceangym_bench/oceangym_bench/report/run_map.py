@@ -15,11 +15,11 @@ from oceangym_bench.report.run_record import mapping, RunRecord
 from oceangym_bench.report.run_steps import numbered_reports, place
 from oceangym_bench.report.surroundings import outlines, structures
 from oceangym_bench.report.terrain import contours, relief_jpeg
+from oceangym_core.contract.observation import CameraSpec, SonarSpec
 from oceangym_core.geometry import Array
-from oceangym_core.observation import CameraSpec, SonarSpec
 from oceangym_core.scoring.results import FULL_SCORE_M, NO_SCORE_M
 from oceangym_core.scoring.safety import debounce
-from oceangym_core.world import World
+from oceangym_core.world.world import World
 from oceangym_sim.safety_monitor import STAND_OFF_M
 
 # The path's colour from start to end; bright on the seabed's blue, and told apart without hue.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oceangym_bench.hidden_layouts import layout_label
+from oceangym_bench.matrix.hidden_layouts import layout_label
 from oceangym_bench.report.page import cut_text, render_page
 from oceangym_bench.report.pictures import Album, read_bag_views
 from oceangym_bench.report.run_map import run_map
@@ -15,10 +15,10 @@ from oceangym_bench.report.run_series import series, track
 from oceangym_bench.report.run_steps import numbered_reports, step_entries
 from oceangym_bench.report.run_trace import sent_pictures, TextPool, views_sent
 from oceangym_bench.report.surroundings import find_world
+from oceangym_core.files import write_atomic
 from oceangym_core.scoring.funnel import STAGES
 from oceangym_core.scoring.results import FULL_SCORE_M, NO_SCORE_M
 from oceangym_core.scoring.verified import REPORT_RADIUS_M, Verdict
-from oceangym_core.text_files import write_atomic
 from oceangym_sim.safety_monitor import STAND_OFF_M
 
 FILE_NAME = 'report.html'

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from oceangym_agent.trace import read_trace, TRACE_FILE, TraceStep
-from oceangym_core.episode import Episode
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record_reader import load_episode
+from oceangym_core.files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring.score import score_episode
-from oceangym_core.text_files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
 
 # What the page shows of a score.json.
 _FIGURES = frozenset(

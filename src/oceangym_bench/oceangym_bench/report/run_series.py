@@ -10,7 +10,7 @@ from oceangym_bench.report.run_record import RunRecord
 from oceangym_bench.report.run_steps import place
 from oceangym_bench.report.surroundings import obstacle_distances
 from oceangym_core.geometry import Array
-from oceangym_core.world import World
+from oceangym_core.world.world import World
 
 # A chart is at most about a thousand pixels wide.
 MOST_POINTS = 3600

@@ -9,8 +9,8 @@ from typing import Any
 from oceangym_bench.report.pictures import BagViews
 from oceangym_bench.report.run_record import RunRecord
 from oceangym_bench.report.run_trace import Sent, TextPool, trace_entry, views_sent
-from oceangym_core.episode import Step
 from oceangym_core.geometry import euler_from_quaternion, Pose
+from oceangym_core.record.episode import Step
 
 
 def step_entries(

@@ -10,7 +10,7 @@ from typing import Any
 from oceangym_agent.trace import TraceCall, TracePart, TraceReply, TraceStep
 from oceangym_bench.report.page import cut_text
 from oceangym_bench.report.pictures import Album, read_picture_files
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.contract.actions import DIRECTIONS
 
 # A reply of a megabyte is kept in the record; the page shows its beginning [characters].
 TEXT_LIMIT = 20_000

@@ -12,14 +12,14 @@ import re
 import cv2
 import numpy as np
 
-from oceangym_core.episode import RunInfo
 from oceangym_core.errors import OceanGymError
-from oceangym_core.footprint import OrientedBox
-from oceangym_core.footprints import footprint_boxes
 from oceangym_core.geometry import Array, Pose
-from oceangym_core.provenance import world_sha256
-from oceangym_core.signed_distance import build_distance_field, nearest_obstacle
-from oceangym_core.world import Anchor, Instance, load_world, World, world_path
+from oceangym_core.record.episode import RunInfo
+from oceangym_core.record.provenance import world_sha256
+from oceangym_core.world.distance import build_distance_field, nearest_obstacle
+from oceangym_core.world.footprint import OrientedBox
+from oceangym_core.world.footprints import footprint_boxes
+from oceangym_core.world.world import Anchor, Instance, load_world, World, world_path
 from oceangym_sim.safety_monitor import VEGETATION
 
 _NAME = re.compile(r'[\w-]{1,64}')

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from oceangym_core.geometry import Array
-from oceangym_core.world import Heightfield
+from oceangym_core.world.world import Heightfield
 
 # Depth tints from shallow to deep, RGB: those of a paper chart, a little darker.
 _TINTS = np.array(

@@ -22,16 +22,16 @@ from oceangym_agent.chat import (
 )
 from oceangym_agent.replies.reply import ParsedReply
 from oceangym_agent.trace import Call, DecisionTrace, Purpose, TraceWriter
-from oceangym_core.bag import BagWriter, typestore
-from oceangym_core.contract import Action, DIRECTIONS
-from oceangym_core.decisions import Decision, FindReport
-from oceangym_core.episode import Ending, RunInfo
+from oceangym_core.config.options import RunOptions
+from oceangym_core.contract.actions import Action, DIRECTIONS
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Contact, Sighting
-from oceangym_core.options import RunOptions
-from oceangym_core.record import RunWriter
+from oceangym_core.record.bag import BagWriter, typestore
+from oceangym_core.record.episode import Ending, RunInfo
+from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring.score import score_episode
-from oceangym_core.testing import (
+from oceangym_core.testing.records import (
     Leg,
     maneuver_to,
     navigation_at,

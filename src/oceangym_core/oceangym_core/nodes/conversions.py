@@ -23,11 +23,17 @@ from oceangym_msgs.msg import (
 )
 from std_msgs.msg import Header
 
-from oceangym_core.contract import Action, Course, EndReason
-from oceangym_core.decisions import Decision, FindReport
+from oceangym_core.contract.actions import Action, Course, EndReason
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.contract.observation import (
+    Contact,
+    ManeuverResult,
+    NavigationState,
+    Sighting,
+    StepTruth,
+)
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.geometry import Pose
-from oceangym_core.observation import Contact, ManeuverResult, NavigationState, Sighting, StepTruth
 
 NANOSECONDS = 1_000_000_000
 

@@ -11,7 +11,7 @@ from rclpy.qos import (
     ReliabilityPolicy,
 )
 
-from oceangym_core.streams import Delivery
+from oceangym_core.contract.topics import Delivery
 
 # One maneuver of 30 s at 20 Hz is 600 samples, which lockstep sends in a fraction of a second.
 STREAM_DEPTH = 1000

@@ -1,4 +1,4 @@
-"""Writes a bag with rosbag2 itself where ROS 2 came with it; elsewhere `oceangym_core.bag` does."""
+"""Writes a bag with rosbag2 itself where ROS 2 came with it; elsewhere `oceangym_core.record.bag` does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from oceangym_core.bag import BagWriter
 from oceangym_core.errors import OceanGymError
+from oceangym_core.record.bag import BagWriter
 
 STORAGE = 'mcap'
 # Of rosbag2_storage_mcap: chunks of 768 KiB, compressed at the speed of the disk.
@@ -86,7 +86,7 @@ class Rosbag2Writer:
     def add_topic(
         self, topic: str, type_name: str, *, latched: bool = False, depth: int = 10
     ) -> None:
-        """Register a topic; see `oceangym_core.bag.BagWriter.add_topic`."""
+        """Register a topic; see `oceangym_core.record.bag.BagWriter.add_topic`."""
         offered = self._rosbag2.to_rclcpp_qos_vector(
             qos_text(latched=latched, depth=depth), METADATA_VERSION
         )

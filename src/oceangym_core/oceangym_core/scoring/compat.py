@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import math
 import statistics
 
-from oceangym_core.episode import Episode
+from oceangym_core.config.tasks import Vector
 from oceangym_core.errors import OceanGymError
-from oceangym_core.memory_files import MemoryEntry
-from oceangym_core.result_tree import FileGroup
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.memory_files import MemoryEntry
+from oceangym_core.record.result_tree import FileGroup
 from oceangym_core.scoring.results import distance_score, ScoreResult
-from oceangym_core.tasks import Vector
 
 # Target points of the released evaluator by task number [m].
 RELEASED_TARGETS: dict[int, tuple[Vector, ...]] = {

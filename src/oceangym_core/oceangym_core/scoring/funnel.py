@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oceangym_core.episode import Episode
+from oceangym_core.record.episode import Episode
 from oceangym_core.scoring.results import FULL_SCORE_M
 from oceangym_core.scoring.verified import JudgedReport, REPORT_RADIUS_M, Verdict
 

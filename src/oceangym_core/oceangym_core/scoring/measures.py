@@ -8,13 +8,13 @@ import re
 
 import numpy as np
 
-from oceangym_core.contract import SENSOR_AXES
-from oceangym_core.episode import Episode, resolved, Step
-from oceangym_core.footprint import OrientedBox
+from oceangym_core.config.sonars import DECISION_SONAR, load_sonar, SonarFile
+from oceangym_core.config.tasks import Target
+from oceangym_core.contract.actions import SENSOR_AXES
+from oceangym_core.contract.observation import CameraSpec, Sighting
 from oceangym_core.geometry import Array
-from oceangym_core.observation import CameraSpec, Sighting
-from oceangym_core.sonars import DECISION_SONAR, load_sonar, SonarFile
-from oceangym_core.tasks import Target
+from oceangym_core.record.episode import Episode, resolved, Step
+from oceangym_core.world.footprint import OrientedBox
 
 _SAMPLE_M = 0.5
 # A pipe's own sections are this much longer than wide; flanges and valves along them are not.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from oceangym_core.episode import Episode
+from oceangym_core.record.episode import Episode
 from oceangym_core.scoring.results import (
     closest_distances,
     distance_score,

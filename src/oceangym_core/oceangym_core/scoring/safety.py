@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oceangym_core.episode import Episode
-from oceangym_core.observation import Contact
+from oceangym_core.contract.observation import Contact
+from oceangym_core.record.episode import Episode
 
 # Contacts with one instance closer in time than this are one collision [s].
 DEBOUNCE_S = 3.0

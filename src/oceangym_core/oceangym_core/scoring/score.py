@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from oceangym_core.benchmark_version import scorers_sha256
-from oceangym_core.episode import Episode
 from oceangym_core.errors import unknown_name
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.version import scorers_sha256
 from oceangym_core.scoring.compat import score_compat
 from oceangym_core.scoring.funnel import funnel, STAGES, TargetFunnel
 from oceangym_core.scoring.measures import docking, pipe_coverage

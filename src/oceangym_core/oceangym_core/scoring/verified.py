@@ -8,15 +8,15 @@ from enum import Enum
 
 import numpy as np
 
-from oceangym_core.episode import Episode, RecordedReport
+from oceangym_core.config.tasks import Target
 from oceangym_core.geometry import Array
+from oceangym_core.record.episode import Episode, RecordedReport
 from oceangym_core.scoring.results import (
     closest_distances,
     distance_score,
     ScoreResult,
     TargetScore,
 )
-from oceangym_core.tasks import Target
 
 # A report's place may be this far from the target's footprint [m].
 REPORT_RADIUS_M = 15.0

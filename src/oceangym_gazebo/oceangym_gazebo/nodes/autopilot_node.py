@@ -19,16 +19,19 @@ from sensor_msgs.msg import Imu, Range
 from std_msgs.msg import Float64
 
 from oceangym_core.assets import assets_root
-from oceangym_core.contract import DIRECTIONS
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import DIRECTIONS
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import ManeuverResult
+from oceangym_core.contract.topics import Stream, stream
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import (
     header_of,
     pose_of_message,
     seconds_of,
     vector_message,
 )
-from oceangym_core.nodes.kit import (
+from oceangym_core.nodes.node import (
     ContractNode,
     declare,
     declare_options,
@@ -36,18 +39,15 @@ from oceangym_core.nodes.kit import (
     read_stream,
     run_node,
 )
-from oceangym_core.observation import ManeuverResult
-from oceangym_core.streams import Stream, stream
-from oceangym_core.waters import load_profile, load_water
-from oceangym_gazebo.bridge import CURRENT, IMU, NAMESPACE, ODOMETRY, thrust_topic
-from oceangym_gazebo.bridged_vehicle import BridgedVehicle, Motion
 from oceangym_gazebo.nodes.gazebo_services import ModelMover
 from oceangym_gazebo.nodes.reset_server import EVERYWHERE, ResetServer
-from oceangym_gazebo.watchdog import Watchdog
+from oceangym_gazebo.session.bridge import CURRENT, IMU, NAMESPACE, ODOMETRY, thrust_topic
+from oceangym_gazebo.session.vehicle import BridgedVehicle, Motion
+from oceangym_gazebo.session.watchdog import Watchdog
+from oceangym_sim.dynamics.vehicle import load_vehicle
 from oceangym_sim.nodes.maneuver_server import ManeuverServer, VelocityReceiver
 from oceangym_sim.nodes.vehicle_topics import VehicleTopics
 from oceangym_sim.requests import ResetRequest, TickOutput
-from oceangym_sim.vehicle import load_vehicle
 
 WATCH_S = 0.05
 HEALTH_S = 1.0

@@ -6,11 +6,11 @@ from pathlib import Path
 import sys
 
 from oceangym_core.assets import assets_root
-from oceangym_core.nodes.kit import run_node
-from oceangym_core.options import RunOptions
-from oceangym_gazebo.engine import gazebo_engine
-from oceangym_gazebo.server import GazeboServer
-from oceangym_sim.engine import Engine
+from oceangym_core.config.options import RunOptions
+from oceangym_core.nodes.node import run_node
+from oceangym_gazebo.hosted.backend import gazebo_engine
+from oceangym_gazebo.hosted.server import GazeboServer
+from oceangym_sim.backend import Engine
 from oceangym_sim.nodes.sim_node import SimNode
 from oceangym_sim.simulator import VEHICLE
 

@@ -7,7 +7,7 @@ from rclpy.task import Future
 
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import pose_message
-from oceangym_gazebo.bridge import pose_service
+from oceangym_gazebo.session.bridge import pose_service
 
 try:
     from ros_gz_interfaces.msg import Entity

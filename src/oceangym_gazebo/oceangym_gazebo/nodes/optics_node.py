@@ -16,10 +16,12 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Float32
 
 from oceangym_core.assets import assets_root
+from oceangym_core.config.waters import load_water, Water
+from oceangym_core.contract.topics import camera_streams, stream
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import nanoseconds_of, pose_of_message
-from oceangym_core.nodes.kit import (
+from oceangym_core.nodes.node import (
     ContractNode,
     declare,
     declare_options,
@@ -28,22 +30,20 @@ from oceangym_core.nodes.kit import (
     read_stream,
     run_node,
 )
-from oceangym_core.streams import camera_streams, stream
-from oceangym_core.waters import load_water, Water
-from oceangym_gazebo.bridge import camera_topic, ODOMETRY
-from oceangym_gazebo.instants import Instants
-from oceangym_gazebo.optics import DepthCameras, DepthPicture
-from oceangym_sim.backend import select_variant
-from oceangym_sim.lamps import Lamp
+from oceangym_gazebo.rays.optics import DepthCameras, DepthPicture
+from oceangym_gazebo.session.bridge import camera_topic, ODOMETRY
+from oceangym_gazebo.session.instants import Instants
+from oceangym_sim.dynamics.parameters import VehicleParameters
+from oceangym_sim.dynamics.vehicle import load_vehicle
 from oceangym_sim.nodes.conversions import (
     camera_frame,
     camera_info_message,
     jpeg_message,
     rgb_message,
 )
-from oceangym_sim.vehicle import load_vehicle
-from oceangym_sim.vehicle_parameters import VehicleParameters
-from oceangym_sim.water import WaterOptics
+from oceangym_sim.optics.lamps import Lamp
+from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.rays.device import select_variant
 
 _FAULT_PAUSE_S = 30.0
 _KINDS: dict[str, tuple[str, np.dtype[Any], int]] = {

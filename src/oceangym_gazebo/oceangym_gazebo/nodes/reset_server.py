@@ -10,15 +10,15 @@ from rclpy.clock import Clock
 from rclpy.node import Node
 from rclpy.task import Future
 
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.waters import load_profile
+from oceangym_core.contract.frames import FrameShift
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import pose_of_message, stamp_of
-from oceangym_core.options import RunOptions
-from oceangym_core.waters import load_profile
-from oceangym_core.world import Bounds
-from oceangym_gazebo.bridge import NAMESPACE
-from oceangym_gazebo.bridged_vehicle import BridgedVehicle
+from oceangym_core.world.world import Bounds
 from oceangym_gazebo.nodes.gazebo_services import ModelMover
+from oceangym_gazebo.session.bridge import NAMESPACE
+from oceangym_gazebo.session.vehicle import BridgedVehicle
 from oceangym_sim.requests import Refusal, RefusedError, ResetRequest
 
 # Gazebo needs a few of its steps to move a model.

@@ -12,12 +12,13 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 
 from oceangym_core.assets import assets_root
+from oceangym_core.contract.topics import stream
 from oceangym_core.errors import OceanGymError
-from oceangym_core.nodes.kit import ContractNode, declare, NO_EVENTS, publish_stream, run_node
-from oceangym_core.streams import stream
-from oceangym_gazebo.bridge import cloud_topic
-from oceangym_gazebo.ray_cloud import range_ahead
-from oceangym_gazebo.sonar import LidarSonar
+from oceangym_core.nodes.node import ContractNode, declare, NO_EVENTS, publish_stream, run_node
+from oceangym_gazebo.rays.ray_cloud import range_ahead
+from oceangym_gazebo.rays.sonar import LidarSonar
+from oceangym_gazebo.session.bridge import cloud_topic
+from oceangym_sim.dynamics.vehicle import load_vehicle
 from oceangym_sim.nodes.conversions import (
     altitude_message,
     mono_message,
@@ -26,7 +27,6 @@ from oceangym_sim.nodes.conversions import (
     sonar_info_message,
 )
 from oceangym_sim.nodes.vehicle_topics import ALTIMETER_BEAM
-from oceangym_sim.vehicle import load_vehicle
 
 # A lidar without an answer sends the same fault once a second: telling it twice a minute will do.
 _FAULT_PAUSE_S = 30.0

@@ -22,6 +22,12 @@ from sensor_msgs.msg import (
     Range,
 )
 
+from oceangym_core.contract.observation import (
+    CameraSpec,
+    NavigationState,
+    SMALLEST_SIGMA_M,
+    SonarSpec,
+)
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import (
     header_of,
@@ -29,12 +35,6 @@ from oceangym_core.nodes.conversions import (
     quaternion_message,
     transform_message,
     vector_message,
-)
-from oceangym_core.observation import (
-    CameraSpec,
-    NavigationState,
-    SMALLEST_SIGMA_M,
-    SonarSpec,
 )
 
 JPEG_QUALITY = 90

@@ -11,11 +11,11 @@ from nav_msgs.msg import Path
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from oceangym_core.frames import bounds_polygon, FrameShift
+from oceangym_core.contract.frames import bounds_polygon, FrameShift
+from oceangym_core.contract.observation import CameraSpec, NavigationState, SonarSpec
 from oceangym_core.geometry import euler_from_quaternion, Pose
 from oceangym_core.nodes.conversions import header_of, pose_message
-from oceangym_core.observation import CameraSpec, NavigationState, SonarSpec
-from oceangym_core.world import Anchor, Bounds
+from oceangym_core.world.world import Anchor, Bounds
 from oceangym_sim.nodes.conversions import (
     ALTITUDE_FRAME,
     ALTITUDE_MOUNT,

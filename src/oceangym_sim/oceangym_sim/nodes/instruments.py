@@ -15,24 +15,24 @@ from rclpy.node import Node
 from sensor_msgs.msg import Image, LaserEcho, LaserScan, MultiEchoLaserScan, Range
 from tf2_msgs.msg import TFMessage
 
+from oceangym_core.contract.observation import SonarSpec
+from oceangym_core.contract.topics import Delivery, stream
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.conversions import header_of
-from oceangym_core.nodes.kit import publish_stream
+from oceangym_core.nodes.node import publish_stream
 from oceangym_core.nodes.qos import publisher_qos
-from oceangym_core.observation import SonarSpec
-from oceangym_core.streams import Delivery, stream
-from oceangym_sim.dynamics import VehicleState
-from oceangym_sim.instruments import (
+from oceangym_sim.dynamics.rigid_body import VehicleState
+from oceangym_sim.nodes.conversions import mono_message
+from oceangym_sim.nodes.description import static_transforms
+from oceangym_sim.simulator import Simulator
+from oceangym_sim.sonar.instrument_set import (
     check_names,
     INSTRUMENTS,
     InstrumentSet,
     load_mountings,
     Readings,
 )
-from oceangym_sim.nodes.conversions import mono_message
-from oceangym_sim.nodes.description import static_transforms
-from oceangym_sim.simulator import Simulator
-from oceangym_sim.sonar_instruments import bin_ranges, Profile, ScanLine
+from oceangym_sim.sonar.instruments import bin_ranges, Profile, ScanLine
 
 TOPICS: dict[str, dict[str, Any]] = {
     'altimeter': {'instruments/altimeter': Range},

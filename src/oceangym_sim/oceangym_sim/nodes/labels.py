@@ -11,11 +11,11 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
+from oceangym_core.contract.topics import LABEL_CLASSES, label_streams
 from oceangym_core.nodes.conversions import header_of
-from oceangym_core.nodes.kit import publish_stream
-from oceangym_core.streams import LABEL_CLASSES, label_streams
-from oceangym_sim.camera_truth import CameraTruth, Labeller
+from oceangym_core.nodes.node import publish_stream
 from oceangym_sim.nodes.conversions import camera_frame
+from oceangym_sim.optics.labels import CameraTruth, Labeller
 
 
 class LabelPublishers:

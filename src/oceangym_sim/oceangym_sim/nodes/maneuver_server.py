@@ -13,9 +13,9 @@ from rclpy.clock import Clock
 from rclpy.node import Node
 from rclpy.task import Future
 
-from oceangym_core.contract import Action, Course, EndReason
+from oceangym_core.contract.actions import Action, Course, EndReason
+from oceangym_core.contract.observation import ManeuverResult
 from oceangym_core.nodes.conversions import course_of, magnitude_of, stamp_of
-from oceangym_core.observation import ManeuverResult
 from oceangym_sim.requests import check_offered, RefusedError
 
 FEEDBACK_S = 1.0  # of simulation time

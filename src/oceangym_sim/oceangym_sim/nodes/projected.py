@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from oceangym_core.contract.observation import SonarPing, SonarSpec
 from oceangym_core.nodes.conversions import header_of, vector_message
-from oceangym_core.observation import SonarPing, SonarSpec
 from oceangym_sim.nodes.conversions import sonar_frame
-from oceangym_sim.sonar_presets import preset
+from oceangym_sim.sonar.presets import preset
 
 try:
     from marine_acoustic_msgs.msg import PingInfo, ProjectedSonarImage, SonarImageData

@@ -9,6 +9,19 @@ from oceangym_msgs.msg import PerceptibleTargets
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 
+from oceangym_core.contract.observation import (
+    ManeuverResult,
+    NavigationState,
+    Observation,
+    StepTruth,
+)
+from oceangym_core.contract.topics import (
+    camera_streams,
+    Delivery,
+    sonar_streams,
+    TRUTH_STREAMS,
+    VEHICLE_STREAMS,
+)
 from oceangym_core.nodes.conversions import (
     collision_message,
     header_of,
@@ -19,16 +32,8 @@ from oceangym_core.nodes.conversions import (
     stamp_of,
     step_truth_message,
 )
-from oceangym_core.nodes.kit import publish_stream
+from oceangym_core.nodes.node import publish_stream
 from oceangym_core.nodes.qos import publisher_qos
-from oceangym_core.observation import ManeuverResult, NavigationState, Observation, StepTruth
-from oceangym_core.streams import (
-    camera_streams,
-    Delivery,
-    sonar_streams,
-    TRUTH_STREAMS,
-    VEHICLE_STREAMS,
-)
 from oceangym_sim.nodes import projected
 from oceangym_sim.nodes.conversions import (
     battery_message,

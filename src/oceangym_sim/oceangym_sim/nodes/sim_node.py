@@ -16,21 +16,21 @@ from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
 from std_msgs.msg import Float32
 
-from oceangym_core.contract import EndReason, LOCKSTEP, REALTIME
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.config.waters import load_profile, load_water
+from oceangym_core.contract.actions import EndReason, LOCKSTEP, REALTIME
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import ManeuverResult
+from oceangym_core.contract.topics import stream
 from oceangym_core.errors import OceanGymError
-from oceangym_core.frames import FrameShift
 from oceangym_core.nodes.conversions import header_of, pose_of_message, stamp_of
-from oceangym_core.nodes.kit import ContractNode, declare, declare_options, read_stream, run_node
-from oceangym_core.observation import ManeuverResult
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import stream
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.waters import load_profile, load_water
-from oceangym_core.world import Bounds, load_world, world_path
-from oceangym_sim.backend import choose_device
-from oceangym_sim.engine import EMBEDDED, Engine
+from oceangym_core.nodes.node import ContractNode, declare, declare_options, read_stream, run_node
+from oceangym_core.world.world import Bounds, load_world, world_path
+from oceangym_sim.backend import EMBEDDED, Engine
 from oceangym_sim.nodes.maneuver_server import ManeuverServer, VelocityReceiver
 from oceangym_sim.nodes.publishers import Publishers
+from oceangym_sim.rays.device import choose_device
 from oceangym_sim.requests import RefusedError, ResetRequest, SimulatorOptions, TickOutput
 from oceangym_sim.simulator import Simulator
 

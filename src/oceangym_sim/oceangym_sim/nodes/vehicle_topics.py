@@ -11,14 +11,15 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from oceangym_core.frames import FrameShift
+from oceangym_core.contract.frames import FrameShift
+from oceangym_core.contract.observation import NavigationState
+from oceangym_core.contract.topics import Delivery, Stream
 from oceangym_core.geometry import Array
 from oceangym_core.nodes.conversions import header_of
-from oceangym_core.nodes.kit import publish_stream
-from oceangym_core.observation import NavigationState
-from oceangym_core.streams import Delivery, Stream
-from oceangym_core.world import Bounds
-from oceangym_sim.dynamics import VehicleState
+from oceangym_core.nodes.node import publish_stream
+from oceangym_core.world.world import Bounds
+from oceangym_sim.dynamics.rigid_body import VehicleState
+from oceangym_sim.dynamics.vehicle import VehicleParameters
 from oceangym_sim.navigation import DvlSample, ImuSample, PressureSample
 from oceangym_sim.nodes.conversions import (
     altitude_message,
@@ -36,7 +37,6 @@ from oceangym_sim.nodes.description import (
     static_transforms,
     TrajectoryTrace,
 )
-from oceangym_sim.vehicle import VehicleParameters
 
 # Of the altimeter's beam [rad].
 ALTIMETER_BEAM = 0.1

@@ -10,9 +10,9 @@ from oceangym_msgs.srv import Reset
 from rclpy.node import Node
 from std_msgs.msg import Bool, Header
 
+from oceangym_core.contract.topics import DECISION, RECORD_PROGRESS, RECORD_READY, stream
 from oceangym_core.nodes.conversions import nanoseconds_of
-from oceangym_core.nodes.kit import read_stream, watch_publisher
-from oceangym_core.streams import DECISION, RECORD_PROGRESS, RECORD_READY, stream
+from oceangym_core.nodes.node import read_stream, watch_publisher
 
 RECORDER = 'recorder'
 

@@ -19,8 +19,8 @@ from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker
 
 from oceangym_core.assets import assets_root
-from oceangym_core.decisions import FindReport, Refusal
-from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.config.setup import EpisodeSetup
+from oceangym_core.contract.decisions import FindReport, Refusal
 from oceangym_core.geometry import Pose
 from oceangym_core.nodes.conversions import header_of, point_message, pose_message, stamp_of
 from oceangym_tasks.task_manager import TaskGoal, TaskState, TaskStatus

@@ -19,10 +19,18 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, Header
 
-from oceangym_core.bag import stamp_in_cdr
-from oceangym_core.decibels import to_decibel_bytes
+from oceangym_core.contract.topics import (
+    CONTRACT,
+    POLAR_DB,
+    Record,
+    RECORD_PROGRESS,
+    RECORD_READY,
+    Source,
+    Stream,
+    stream,
+)
 from oceangym_core.errors import unknown_name
-from oceangym_core.nodes.kit import (
+from oceangym_core.nodes.node import (
     ContractNode,
     declare,
     message_type,
@@ -33,16 +41,8 @@ from oceangym_core.nodes.kit import (
 )
 from oceangym_core.nodes.qos import LATCHED, publisher_qos, recorder_qos
 from oceangym_core.nodes.rosbag2_writer import bag_writer
-from oceangym_core.streams import (
-    CONTRACT,
-    POLAR_DB,
-    Record,
-    RECORD_PROGRESS,
-    RECORD_READY,
-    Source,
-    Stream,
-    stream,
-)
+from oceangym_core.record.bag import stamp_in_cdr
+from oceangym_core.record.decibels import to_decibel_bytes
 
 LEVELS = ('light', 'full')
 # What goes on while time stands still, and does not keep a recording from ending.

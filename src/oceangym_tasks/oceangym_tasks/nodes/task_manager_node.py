@@ -20,8 +20,10 @@ from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.task import Future
 
-from oceangym_core.episode import Ending
-from oceangym_core.episode_setup import EpisodeSetup
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.setup import EpisodeSetup
+from oceangym_core.config.tasks import TaskRegistry
+from oceangym_core.contract.topics import DECISION, stream
 from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.conversions import (
     decision_of,
@@ -33,7 +35,7 @@ from oceangym_core.nodes.conversions import (
     step_navigation_of,
     step_truth_of,
 )
-from oceangym_core.nodes.kit import (
+from oceangym_core.nodes.node import (
     ContractNode,
     declare,
     declare_options,
@@ -43,10 +45,8 @@ from oceangym_core.nodes.kit import (
     read_stream,
     run_node,
 )
-from oceangym_core.options import RunOptions
-from oceangym_core.streams import DECISION, stream
-from oceangym_core.tasks import TaskRegistry
-from oceangym_core.world import load_world, World, world_path
+from oceangym_core.record.episode import Ending
+from oceangym_core.world.world import load_world, World, world_path
 from oceangym_tasks.episode_files import open_episode
 from oceangym_tasks.nodes.attendance import Attendance
 from oceangym_tasks.nodes.conversions import (

@@ -7,12 +7,12 @@ import trimesh
 
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import box, extrude, rod, smooth_path, sweep
-from oceangym_worlds.mesh_ops import merge, mirror, move, planar_uv, uv_of, with_uv
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import merge, mirror, move, planar_uv, uv_of, with_uv
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import box, extrude, rod, smooth_path, sweep
+from oceangym_worlds.modelling.shells import bar, block, euler_pose, laid, place_all
 from oceangym_worlds.props import aircraft_parts as parts_of
-from oceangym_worlds.shell_kit import bar, block, euler_pose, laid, place_all
 
 _BREAK_1, _BREAK_2 = 2.9, 8.2  # m aft of the nose: cockpit | cabin | tail
 _WING_AFT, _WING_Z = 3.7, -0.55  # m, leading edge of the root

@@ -10,11 +10,11 @@ import trimesh
 
 from oceangym_core.errors import unknown_name
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_ops import build as build_mesh
-from oceangym_worlds.mesh_ops import noise, shade
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import ball, block
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import build as build_mesh
+from oceangym_worlds.modelling.mesh import noise, shade
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.shells import ball, block
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import trimesh
 
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import box, grid, rod
-from oceangym_worlds.mesh_ops import build as build_mesh
-from oceangym_worlds.mesh_ops import dent, merge, move, uv_of
-from oceangym_worlds.model import Part, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import block, euler_pose, laid
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import build as build_mesh
+from oceangym_worlds.modelling.mesh import dent, merge, move, uv_of
+from oceangym_worlds.modelling.model import Part, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import box, grid, rod
+from oceangym_worlds.modelling.shells import block, euler_pose, laid
 
 LENGTH, WIDTH, HEIGHT = 6.058, 2.438, 2.591  # m, ISO 668 1CC
 _PITCH, _DEPTH = 0.275, 0.04  # m, of the corrugation

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds import texture_kit as tex
-from oceangym_worlds.assembly import Assembly, box_primitive, cylinder_x, Finish, metal
-from oceangym_worlds.model import PropAttributes, PropModel
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling import textures as tex
+from oceangym_worlds.modelling.assembly import Assembly, box_primitive, cylinder_x, Finish, metal
+from oceangym_worlds.modelling.model import PropAttributes, PropModel
 
 _GREY: tex.Colour = (196, 204, 202)
 _CABINETS = ((-0.6, 1.72), (0.6, 1.55))  # middle along x and height of the two [m]

@@ -7,8 +7,10 @@ import math
 import numpy as np
 import trimesh
 
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import (
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import fit_uv, merge, move, planar_uv, uv_of, with_uv
+from oceangym_worlds.modelling.model import Part, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import (
     box,
     cylinder,
     extrude,
@@ -18,9 +20,7 @@ from oceangym_worlds.mesh_kit import (
     sphere,
     sweep,
 )
-from oceangym_worlds.mesh_ops import fit_uv, merge, move, planar_uv, uv_of, with_uv
-from oceangym_worlds.model import Part, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import block
+from oceangym_worlds.modelling.shells import block
 
 FLATS = 8.0  # m, across opposite flats
 DECK_Z = 1.2  # m above the seabed

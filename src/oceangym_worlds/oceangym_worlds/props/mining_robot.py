@@ -10,10 +10,10 @@ from shapely.ops import unary_union
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds import texture_kit as tex
-from oceangym_worlds.assembly import (
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling import textures as tex
+from oceangym_worlds.modelling.assembly import (
     Assembly,
     bar_primitive,
     box_primitive,
@@ -23,7 +23,7 @@ from oceangym_worlds.assembly import (
     metal,
     prism_y,
 )
-from oceangym_worlds.model import PropAttributes, PropModel
+from oceangym_worlds.modelling.model import PropAttributes, PropModel
 
 _ORANGE: tex.Colour = (238, 104, 22)
 _TRACK_Y, _TRACK_WIDTH = 1.24, 0.64

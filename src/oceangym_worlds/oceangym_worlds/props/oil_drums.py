@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds import texture_kit as tex
-from oceangym_worlds.assembly import (
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling import textures as tex
+from oceangym_worlds.modelling.assembly import (
     Assembly,
     bar_primitive,
     box_primitive,
@@ -20,8 +20,8 @@ from oceangym_worlds.assembly import (
     leaning_axes,
     metal,
 )
-from oceangym_worlds.model import Primitive, PropAttributes, PropModel
-from oceangym_worlds.seabed_textures import seabed_texture
+from oceangym_worlds.modelling.model import Primitive, PropAttributes, PropModel
+from oceangym_worlds.seabed.textures import seabed_texture
 
 RADIUS, HEIGHT = 0.2925, 0.88  # of a 200-litre drum, ISO 15750 [m]
 _BLUE: tex.Colour = (30, 100, 206)

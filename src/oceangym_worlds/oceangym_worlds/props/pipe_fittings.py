@@ -9,11 +9,11 @@ import trimesh
 
 from oceangym_core.geometry import Pose, quaternion_from_matrix
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds.assembly import Assembly, bar_primitive, cylinder_x
-from oceangym_worlds.mesh_ops import Array
-from oceangym_worlds.model import Primitive
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling.assembly import Assembly, bar_primitive, cylinder_x
+from oceangym_worlds.modelling.mesh import Array
+from oceangym_worlds.modelling.model import Primitive
 from oceangym_worlds.props.pipe_line import Axis, Floor, Interval
 
 _FLANGE_RADIUS = 0.64

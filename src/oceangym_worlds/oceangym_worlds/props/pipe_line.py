@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_worlds.mesh_kit import frames, smooth_path
-from oceangym_worlds.mesh_ops import Array
+from oceangym_worlds.modelling.mesh import Array
+from oceangym_worlds.modelling.primitives import frames, smooth_path
 
 _STEP = 0.5  # m between samples of the axis
 _EDGE = 1e-3  # m from a break to the samples beside it

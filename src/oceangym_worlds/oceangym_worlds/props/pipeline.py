@@ -14,12 +14,12 @@ import trimesh
 
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-from oceangym_worlds import mesh_kit as kit
-from oceangym_worlds import mesh_ops as ops
-from oceangym_worlds import texture_kit as tex
-from oceangym_worlds.assembly import Assembly, bar_primitive, Finish, metal
-from oceangym_worlds.model import Primitive, PropAttributes, PropModel
-from oceangym_worlds.noise_kit import fbm, smoothstep
+from oceangym_worlds.modelling import mesh as ops
+from oceangym_worlds.modelling import primitives as kit
+from oceangym_worlds.modelling import textures as tex
+from oceangym_worlds.modelling.assembly import Assembly, bar_primitive, Finish, metal
+from oceangym_worlds.modelling.model import Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.texture_noise import fbm, smoothstep
 from oceangym_worlds.props import pipe_fittings as fittings
 from oceangym_worlds.props.pipe_line import (
     Axis,
@@ -30,7 +30,7 @@ from oceangym_worlds.props.pipe_line import (
     lay,
     Seabed,
 )
-from oceangym_worlds.seabed_textures import seabed_texture
+from oceangym_worlds.seabed.textures import seabed_texture
 
 RADIUS = 0.5  # of the concrete coating [m]
 BARE_RADIUS = 0.455

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import grid
-from oceangym_worlds.mesh_ops import box_uv, displace, merge, move, noise
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import box_uv, displace, merge, move, noise
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import grid
+from oceangym_worlds.modelling.shells import block
 from oceangym_worlds.props.boulders import rock_mesh, VARIANTS
-from oceangym_worlds.shell_kit import block
 
 SPAN = 18.0  # m, outside to outside of the legs
 HEIGHT = 9.0  # m, top of the arch

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds.mesh_kit import box, lathe, rod, smooth_path, strut, sweep, torus
-from oceangym_worlds.mesh_ops import merge, move
+from oceangym_worlds.modelling.mesh import merge, move
+from oceangym_worlds.modelling.primitives import box, lathe, rod, smooth_path, strut, sweep, torus
 from oceangym_worlds.props import ship_hull as hull
 
 Array = NDArray[np.float64]

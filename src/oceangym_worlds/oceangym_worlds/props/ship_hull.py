@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds.mesh_kit import box, grid, strut, sweep
-from oceangym_worlds.mesh_ops import merge, move, select_faces, uv_of, with_uv
-from oceangym_worlds.shell_kit import thicken
+from oceangym_worlds.modelling.mesh import merge, move, select_faces, uv_of, with_uv
+from oceangym_worlds.modelling.primitives import box, grid, strut, sweep
+from oceangym_worlds.modelling.shells import thicken
 
 Array = NDArray[np.float64]
 

@@ -10,14 +10,14 @@ import trimesh
 
 from oceangym_core.geometry import Pose
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import box, rod, smooth_path, sweep
-from oceangym_worlds.mesh_ops import build as build_mesh
-from oceangym_worlds.mesh_ops import merge, move, rotation, uv_of
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import build as build_mesh
+from oceangym_worlds.modelling.mesh import merge, move, rotation, uv_of
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import box, rod, smooth_path, sweep
+from oceangym_worlds.modelling.shells import bar, block, euler_pose, laid, place_all
 from oceangym_worlds.props import ship_fittings as fittings
 from oceangym_worlds.props import ship_hull as hull
-from oceangym_worlds.shell_kit import bar, block, euler_pose, laid, place_all
 
 LIST_DEG = -14.0  # to starboard
 _SINK = 0.75  # m that the keel has settled into the seabed

@@ -10,13 +10,21 @@ from numpy.typing import NDArray
 import trimesh
 
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import angle_bar, box, lathe, rod, smooth_path, strut, sweep
-from oceangym_worlds.mesh_ops import build as build_mesh
-from oceangym_worlds.mesh_ops import merge, move, rotation, uv_of
-from oceangym_worlds.model import Part, Primitive, PropAttributes, PropModel
-from oceangym_worlds.noise_kit import fbm, smoothstep
-from oceangym_worlds.shell_kit import bar, block
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import build as build_mesh
+from oceangym_worlds.modelling.mesh import merge, move, rotation, uv_of
+from oceangym_worlds.modelling.model import Part, Primitive, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import (
+    angle_bar,
+    box,
+    lathe,
+    rod,
+    smooth_path,
+    strut,
+    sweep,
+)
+from oceangym_worlds.modelling.shells import bar, block
+from oceangym_worlds.modelling.texture_noise import fbm, smoothstep
 
 HEIGHT = 25.0  # m along the tower's axis
 _BASE, _TOP = 4.2, 1.3  # m, sides at foot and head

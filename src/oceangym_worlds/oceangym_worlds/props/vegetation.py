@@ -10,11 +10,11 @@ import trimesh
 
 from oceangym_core.errors import unknown_name
 from oceangym_core.rng import generator
-from oceangym_worlds import texture_kit as tk
-from oceangym_worlds.mesh_kit import grid, lathe, sweep
-from oceangym_worlds.mesh_ops import merge, move
-from oceangym_worlds.model import Part, PropAttributes, PropModel
-from oceangym_worlds.shell_kit import double_sided
+from oceangym_worlds.modelling import textures as tk
+from oceangym_worlds.modelling.mesh import merge, move
+from oceangym_worlds.modelling.model import Part, PropAttributes, PropModel
+from oceangym_worlds.modelling.primitives import grid, lathe, sweep
+from oceangym_worlds.modelling.shells import double_sided
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,1 @@
+"""Aids for a model: detector, search hints, sonar in words."""

@@ -1,0 +1,1 @@
+"""Scripted models behind an HTTP server: ``agent:=scripted``, and the model of tests."""

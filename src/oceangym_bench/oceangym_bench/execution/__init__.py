@@ -1,0 +1,1 @@
+"""Execution of runs: in process, in workers, on a cluster."""

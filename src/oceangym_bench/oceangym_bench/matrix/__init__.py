@@ -1,0 +1,1 @@
+"""Benchmark files and the runs that they stand for."""

@@ -1,0 +1,1 @@
+"""What a run is given: options, tasks, waters, sonars, starts."""

@@ -1,0 +1,1 @@
+"""The contract between vehicle, agent and task manager: actions, frames, observations, topics."""

@@ -1,0 +1,1 @@
+"""Episode records: schema, writing, reading, provenance."""

@@ -1,0 +1,1 @@
+"""Builders of small episodes for the tests of every package."""

@@ -1,0 +1,1 @@
+"""Worlds: SDF files, placed models, footprints and distances."""

@@ -1,0 +1,1 @@
+"""A Gazebo server in the process of the backend."""

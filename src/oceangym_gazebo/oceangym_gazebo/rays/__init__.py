@@ -1,0 +1,1 @@
+"""Sensor images from what Gazebo renders."""

@@ -1,0 +1,1 @@
+"""A Gazebo session of its own, beside the nodes."""

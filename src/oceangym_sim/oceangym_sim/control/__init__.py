@@ -1,0 +1,1 @@
+"""Autopilot, thrust allocation and maneuvers."""

@@ -1,0 +1,1 @@
+"""Vehicle dynamics: rigid body, thrusters, contact, water column."""

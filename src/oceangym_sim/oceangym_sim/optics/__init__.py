@@ -1,0 +1,1 @@
+"""Camera images: water, light, snow, lens and sensor."""

@@ -1,0 +1,1 @@
+"""Ray tracing: device, scene and textures."""

@@ -1,0 +1,1 @@
+"""Sonar pings: sound, beams, formation, instruments."""

@@ -1,0 +1,1 @@
+"""Modelling of props: primitives, shells, noise, textures, mesh files."""

@@ -1,0 +1,1 @@
+"""The plan of a world: description, sites, pipeline route, scattered objects."""

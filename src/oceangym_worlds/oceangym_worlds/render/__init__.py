@@ -1,0 +1,1 @@
+"""Pictures of props: studio and reference images."""

@@ -1,0 +1,1 @@
+"""The seabed: relief, mesh, textures, SDF model."""
