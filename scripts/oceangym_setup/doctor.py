@@ -22,7 +22,7 @@ _IMPORT_TIMEOUT_S = 180
 _RUN_SETUP = 'run: scripts/oceangym setup'
 _GPU_CODE = """
 import json
-from oceangym_sim.selftest import check_device
+from oceangym_sim.rays.device_check import check_device
 report = check_device('cuda')
 print(json.dumps([report.works, report.detail, report.remedy]))
 """

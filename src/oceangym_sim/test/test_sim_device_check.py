@@ -17,10 +17,11 @@ from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
 from oceangym_core.world.world import load_world
-from oceangym_sim import selftest as device_check
+from oceangym_sim import selftest
 from oceangym_sim.rays import device as backend
+from oceangym_sim.rays import device_check
 from oceangym_sim.rays.device import choose_device, gpu_count, select_variant
-from oceangym_sim.selftest import check_device, DeviceReport
+from oceangym_sim.rays.device_check import check_device, DeviceReport
 
 GOOD = json.dumps({'figures': {'variant': 'cuda_ad_rgb', 'echo': '-34.4 dB'}, 'faults': []})
 OPTIX = (
@@ -179,7 +180,7 @@ def test_the_trial_passes_on_the_cpu_in_a_child_of_its_own() -> None:
 def test_the_trial_finds_what_is_wrong(
     monkeypatch: pytest.MonkeyPatch, right: str, wrong: str, fault: str
 ) -> None:
-    write = device_check._write_tank
+    write = selftest._write_tank
 
     def another_tank(folder: Path) -> Path:
         world = write(folder)
@@ -187,8 +188,8 @@ def test_the_trial_finds_what_is_wrong(
             path.write_text(path.read_text().replace(right, wrong))
         return world
 
-    monkeypatch.setattr(device_check, '_write_tank', another_tank)
-    _, faults = device_check.run_trial('cpu')
+    monkeypatch.setattr(selftest, '_write_tank', another_tank)
+    _, faults = selftest.run_trial('cpu')
     assert any(re.search(fault, text) for text in faults), faults
 
 

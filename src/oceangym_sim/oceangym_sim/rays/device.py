@@ -10,7 +10,7 @@ from pathlib import Path
 import re
 
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_sim.selftest import cuda_report
+from oceangym_sim.rays.device_check import cuda_report
 
 _LOG = logging.getLogger(__name__)
 DEVICES = ('auto', 'cpu', 'cuda')
