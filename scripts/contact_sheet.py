@@ -3,7 +3,8 @@
 
 A sheet per water: each target from 5 m and 10 m off its surface and from where its longest side
 spans 40 pixels (from 25 m where that is farther), and those over 5 m from 30 m. Cameras and sonars are
-the vehicle's own, and the vehicle is level. One more sheet shows all six directions.
+the vehicle's own, and the vehicle is level. One more sheet shows all six directions, and one the
+ranges at which the contrast of targets is about 4, 2 and 1 times what counts as perceptible.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from oceangym_core.geometry import Pose
 from oceangym_core.world.world import Anchor, load_visual_mesh, load_world, World, world_path
 from oceangym_sim.dynamics.vehicle import load_vehicle
 from oceangym_sim.optics.lamps import Lamp
-from oceangym_sim.optics.rig import CameraRig
+from oceangym_sim.optics.rig import CameraFrame, CameraRig
 from oceangym_sim.optics.water import WaterOptics
+from oceangym_sim.perceptible import CONTRAST_SIGMA
 from oceangym_sim.rays.scene import RayScene
 from oceangym_sim.sonar.fan import FanProjector
 from oceangym_sim.sonar.rig import SonarRig
@@ -46,6 +48,16 @@ NEAR_ENOUGH, RISES = 10.0, (0.0, 6.0, 12.0)
 HULL = 20.0  # m
 # Beyond this the water hides everything: longer targets are seen from here with fewer pixels.
 SIGHT = 25.0
+# Ranges to look for a contrast at [m], and the contrasts in units of CONTRAST_SIGMA.
+RANGES = {
+    'shallow': (14, 18, 22, 27, 30, 34, 39, 46, 54),
+    'deep': (3.5, 4.2, 5, 5.7, 6.4, 7.2, 8, 9),
+}
+CONTRAST_TARGETS = {
+    'shallow': ('OIL DRUM', 'MINING ROBOT', 'H-MARKED LANDING PLATFORM'),
+    'deep': ('SUNKEN SHIP', 'WIND POWER STATION'),
+}
+CONTRASTS = (4.0, 2.0, 1.0)
 VEHICLE = load_vehicle(assets_root() / 'models' / 'bluerov2_heavy' / 'model.sdf')
 CAMERA = next(spec for spec in VEHICLE.cameras if spec.direction == 'front')
 
@@ -157,6 +169,29 @@ class Photographer:
         ping = self._sonar.observe(pose=pose, index=0)[direction]
         assert ping.polar is not None
         return self._fans[direction].render(ping.polar)
+
+    def back_off(
+        self, subject: Subject, water: str
+    ) -> list[tuple[float, Pose, CameraFrame, NDArray[np.bool_]]]:
+        """Return range [m], pose, front view and the target's pixels from ever farther off."""
+        names = enumerate(self._scene.instance_names)
+        wanted = np.array([i for i, n in names if n in subject.anchor.instances], dtype=np.uint32)
+        optics = WaterOptics.of(load_water(water))
+        rig = CameraRig(
+            specs=(CAMERA,), optics=optics, scene=self._scene, lamps=self._lamps, seed=0,
+            targets=(wanted,),
+        )  # fmt: skip
+        start, views = self.pose(subject, MIDDLE), []
+        ahead = start.rotation[:, 0]
+        for away in RANGES[water]:
+            x, y, z = np.asarray(start.position) + (MIDDLE - away) * ahead
+            place = (x, y, max(z, self._world.seabed(float(x), float(y)) + 1.2))
+            pose = Pose.from_euler(place, 0.0, 0.0, math.atan2(ahead[1], ahead[0]))
+            frame = rig.render(pose=pose, index=len(views), lamp_level=optics.lamps)['front']
+            mine = np.isin(frame.instance, wanted)
+            if mine.any():
+                views.append((away, pose, frame, mine))
+        return views
 
     def _frames(
         self, pose: Pose, water: str, specs: tuple[CameraSpec, ...]
@@ -281,6 +316,23 @@ def directions(photographer: Photographer, subject: Subject) -> Image.Image:
     return below([*strips, beside(fans[:half]), beside(fans[half:])])
 
 
+def contrasts(photographer: Photographer, subject: Subject, water: str) -> Image.Image:
+    """Return a target where its best tenth of pixels has about each of CONTRASTS, with a crop."""
+    found = []
+    for away, pose, frame, mine in photographer.back_off(subject, water):
+        assert frame.contrast is not None
+        shown = frame.contrast[mine]
+        level = float(np.percentile(shown, 90)) / CONTRAST_SIGMA
+        found.append((level, int((shown > CONTRAST_SIGMA).sum()), away, pose, frame.image))
+    tiles = []
+    for wanted in CONTRASTS:
+        level, count, away, pose, image = min(found, key=lambda view: abs(view[0] - wanted))
+        name = f'{subject.anchor.label.lower()}, {water}, {away:g} m'
+        tiles.append(tile(image, name))
+        tiles.append(tile(crop(image, subject, pose), f'{level:.1f} k, {count} pixels count'))
+    return beside(tiles)
+
+
 def beside(tiles: list[Image.Image]) -> Image.Image:
     """Return pictures in a row."""
     size = (sum(t.width + 4 for t in tiles), max(t.height for t in tiles))
@@ -325,6 +377,15 @@ def main() -> int:
         key = anchor.name if arguments.all else anchor.label
         subjects.setdefault(key, subject_of(world, anchor))
     arguments.output.mkdir(parents=True, exist_ok=True)
+    kinds = {subject.anchor.label: subject for subject in subjects.values()}
+    rows = [
+        contrasts(photographer, kinds[label], water)
+        for water, labels in CONTRAST_TARGETS.items()
+        for label in labels
+        if water in arguments.waters and label in kinds
+    ]
+    if rows:
+        save(below(rows), arguments.output / 'contact_sheet_contrast.jpg')
     for water in arguments.waters:
         rows = [row(photographer, subject, water) for subject in subjects.values()]
         save(below(rows), arguments.output / f'contact_sheet_{water}.jpg')
