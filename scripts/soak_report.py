@@ -99,7 +99,7 @@ def due_stamps(soak: Soak) -> dict[str, frozenset[int]]:
     due = {s.name: instants for s in CONTRACT if is_image(s.name)}
     due['/clock'] = every(1.0 / REALTIME.tick) | first
     due['imu'] = every(REALTIME.imu_hz)
-    for name in ('odometry', '/tf', 'truth/odometry'):
+    for name in ('odometry', 'tf', 'truth/odometry'):
         due[name] = every(REALTIME.odometry_hz) | (instants if name != 'truth/odometry' else first)
     due['truth/odometry'] |= set(soak.ends)
     for name in ('dvl', 'pressure'):

@@ -259,10 +259,8 @@ def read_world(path: Path) -> tuple[str, frozenset[str]]:
     """Return the name of a world and the systems that it has, or that Gazebo gives it.
 
     Raises:
-        OceanGymError: The file is no world.
+        OceanGymError: The file cannot be read, or is no world.
     """
-    if not path.is_file():
-        raise OceanGymError(f'world {path} does not exist')
     world = parse_xml(path).find('world')
     if world is None or not world.get('name'):
         raise SdfError(path, 'sdf', 'holds no <world> with a name')

@@ -23,8 +23,11 @@ _SIMULATORS = {
     'gazebo': ('oceangym_gazebo', 'gazebo_node'),
 }
 
-# What all nodes of a ROS domain share, and two vehicles in it cannot.
-_SHARED_TOPICS = ('/clock', '/tf', '/tf_static', '/diagnostics')
+# A vehicle's frames lie in its namespace, as multi-robot bring-ups have them. Our own nodes publish
+# them there; tf2's listeners and broadcasters name them from the root, and follow by these.
+_FRAMES = (('/tf', 'tf'), ('/tf_static', 'tf_static'))
+# What all nodes of a ROS domain share, and two simulated vehicles in it cannot.
+_SHARED_TOPICS = ('/clock', '/diagnostics')
 
 _DEFAULT_NAMESPACE = RunOptions().namespace
 
@@ -177,16 +180,17 @@ def process_specs(
 
 
 def own_topics(namespace: str) -> tuple[tuple[str, str], ...]:
-    """Return the remappings that keep a vehicle's clock and frames apart from other vehicles'.
+    """Return the remappings that keep a vehicle's frames and clock apart from other vehicles'.
 
-    In the default namespace they have the names that every tool expects.
+    Frames lie in the vehicle's namespace, whatever it is. Clock and diagnostics have the names that
+    every tool expects in the default namespace, and lie in the vehicle's in any other.
 
     Args:
         namespace: Of the vehicle, without a leading slash.
     """
     if namespace == _DEFAULT_NAMESPACE:
-        return ()
-    return tuple((topic, f'/{namespace}{topic}') for topic in _SHARED_TOPICS)
+        return _FRAMES
+    return (*_FRAMES, *((topic, f'/{namespace}{topic}') for topic in _SHARED_TOPICS))
 
 
 def _backend(options: RunOptions, common: Mapping[str, Parameter]) -> ProcessSpec:

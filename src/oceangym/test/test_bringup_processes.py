@@ -57,17 +57,18 @@ def test_what_is_off_is_not_started_nor_waited_for():
     assert specs['task_manager'].parameters['wait_for'] == ['']
 
 
-def test_a_vehicle_in_a_namespace_of_its_own_has_its_own_clock_and_frames():
-    assert {spec.remappings for spec in specs_of(rviz=True).values()} == {()}
-    specs = specs_of(namespace='auv1', rviz=True)
-    assert len(specs) == 5
-    for spec in specs.values():
-        assert spec.namespace == 'auv1'
-        assert dict(spec.remappings) == {
-            name: f'/auv1{name}' for name in ('/clock', '/tf', '/tf_static', '/diagnostics')
-        }
+def test_frames_lie_in_every_namespace_and_the_clock_in_those_that_are_not_the_default():
+    # Relative, the names follow the namespace that the same command line gives.
+    frames = {'/tf': 'tf', '/tf_static': 'tf_static'}
+    apart = {name: f'/auv1{name}' for name in ('/clock', '/diagnostics')}
+    for namespace, expected in (('auv', frames), ('auv1', frames | apart)):
+        specs = specs_of(namespace=namespace, rviz=True)
+        assert len(specs) == 5
+        for spec in specs.values():
+            assert spec.namespace == namespace
+            assert dict(spec.remappings) == expected
     words = ros_arguments(specs['simulator'], Path('x.yaml'))
-    assert '/tf:=/auv1/tf' in words and '__ns:=/auv1' in words
+    assert '/tf:=tf' in words and '__ns:=/auv1' in words
 
 
 def test_teleop_reads_the_terminal():

@@ -211,7 +211,7 @@ def test_excess_is_cut_to_what_the_vehicle_can_do(gazebo):
 
 def test_it_offers_the_contract_as_far_as_gazebo_goes(gazebo):
     probe = gazebo.probe
-    probe.listen('capabilities', 'robot_description', '/tf_static')
+    probe.listen('capabilities', 'robot_description', 'tf_static')
     heard = probe.heard
     probe.until(lambda: all(heard[name] for name in heard))
     (told,) = heard['capabilities']

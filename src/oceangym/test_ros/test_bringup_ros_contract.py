@@ -100,6 +100,8 @@ def test_every_topic_service_and_action_is_there_with_its_type(backend, probe):
     for stream in wanted:
         name = stream.absolute('auv')
         assert topics[name] == [stream.type], name
+    # Two vehicles have a base_link each: the one tree of /tf is nobody's.
+    assert not {'/tf', '/tf_static'} & set(topics)
     services = dict(probe.node.get_service_names_and_types())
     assert services['/auv/sim/reset'] == ['oceangym_msgs/srv/Reset']
     assert services['/auv/sim/observe'] == ['oceangym_msgs/srv/Observe']
@@ -162,7 +164,7 @@ def test_time_begins_above_zero_and_never_runs_back_over_resets(backend, probe):
     # tf2 and rclpy take zero for "not started", and a clock that runs back empties tf2's buffers.
     assert backend['clock'] > 0
     names = ['imu', 'odometry', 'truth/odometry', 'camera/up/image_raw', 'sonar/up/info']
-    probe.listen(*names, '/clock', '/tf', 'truth/step', deep=True)
+    probe.listen(*names, '/clock', 'tf', 'truth/step', deep=True)
     epochs = []
     for _ in range(2):
         epochs.append(time_ns(reset(probe).stamp))
@@ -178,7 +180,7 @@ def test_time_begins_above_zero_and_never_runs_back_over_resets(backend, probe):
         messages = probe.heard
         stamps.update({n: [stamp_ns(m) for m in messages[n]] for n in (*names, 'truth/step')})
         stamps['/clock'] = [clock_ns(m) for m in messages['/clock']]
-        stamps['/tf'] = [stamp_ns(t) for m in messages['/tf'] for t in m.transforms]
+        stamps['tf'] = [stamp_ns(t) for m in messages['tf'] for t in m.transforms]
         ends = dict.fromkeys(stamps, last) | {'sonar/up/info': epochs[1]}
         return all(stamps[name] and stamps[name][-1] == end for name, end in ends.items())
 
@@ -186,7 +188,7 @@ def test_time_begins_above_zero_and_never_runs_back_over_resets(backend, probe):
     for name, values in stamps.items():
         assert values == sorted(values), name
     # tf2 warns of a transform that it has already.
-    assert len(stamps['/tf']) == len(set(stamps['/tf']))
+    assert len(stamps['tf']) == len(set(stamps['tf']))
     # The record's times are those of the episode, whatever the stamps are.
     steps = [m for m in probe.heard['truth/step'] if stamp_ns(m) >= epochs[0]]
     assert [s.t_end for s in steps] == [0.0, 30.0, 0.0, 30.0]
@@ -220,17 +222,17 @@ def test_images_have_the_shapes_that_their_descriptions_say(backend, probe):
 
 def test_every_frame_is_named_and_hangs_in_the_tree(backend, probe):
     streams = [
-        s for s in CONTRACT if s.source is Source.BACKEND and s.name not in ('/clock', '/tf')
+        s for s in CONTRACT if s.source is Source.BACKEND and s.name not in ('/clock', 'tf')
     ]
-    probe.listen(*(s.name for s in streams), '/tf')
+    probe.listen(*(s.name for s in streams), 'tf')
     reset(probe)
     assert fly(probe, 'rotate_left').error_code == 0
     headed = [s.name for s in streams if s.type.split('/')[-1] not in NO_HEADER]
     quiet = {'truth/collisions'}
-    probe.until(lambda: all(probe.heard[n] for n in {*headed, '/tf', '/tf_static'} - quiet))
+    probe.until(lambda: all(probe.heard[n] for n in {*headed, 'tf', 'tf_static'} - quiet))
     parents = {
         t.child_frame_id: t.header.frame_id
-        for name in ('/tf', '/tf_static', 'truth/tf')
+        for name in ('tf', 'tf_static', 'truth/tf')
         for message in probe.heard[name]
         for t in message.transforms
     }
@@ -238,7 +240,7 @@ def test_every_frame_is_named_and_hangs_in_the_tree(backend, probe):
     assert parents['odom'] == 'map'
     outside_truth = {
         t.header.frame_id
-        for name in ('/tf', '/tf_static')
+        for name in ('tf', 'tf_static')
         for message in probe.heard[name]
         for t in message.transforms
     }
@@ -290,8 +292,8 @@ def test_observe_publishes_the_instant_again(backend, probe):
 
     landed = time_ns(reset(probe).stamp) + 30_000_000_000
     fly(probe, 'down', 1.0)
-    probe.listen('camera/up/image_raw', 'odometry', '/tf', deep=True)
-    images, frames = probe.heard['camera/up/image_raw'], probe.heard['/tf']
+    probe.listen('camera/up/image_raw', 'odometry', 'tf', deep=True)
+    images, frames = probe.heard['camera/up/image_raw'], probe.heard['tf']
     probe.until(lambda: images and probe.heard['odometry'])
     before = len(images)
     response = probe.call(Observe, 'sim/observe', Observe.Request())

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.ros
 RTF = 20.0
 OPTIONS = RunOptions(agent='none', mode='realtime', rtf=RTF, sensors='none', record='light')
 IMU_PERIOD_NS = 20_000_000
+# The first sample of the first episode, whose time begins at a whole second above zero.
+FIRST_NS = 1_000_000_000 + IMU_PERIOD_NS
 
 
 @pytest.fixture
@@ -56,8 +58,7 @@ def test_a_killed_recorder_leaves_all_up_to_its_last_chunk(tmp_path, recording):
     # As it lies there, and closed.
     imu = [stamp for _, stamp, _ in read_unclosed(tmp_path / 'bag', ['/auv/imu'])]
     assert len(imu) > 500
-    # The first sample of the first episode, whose time begins at a whole second above zero.
-    assert imu[0] == 1_000_000_000 + IMU_PERIOD_NS
+    assert imu[0] == FIRST_NS
     assert {b - a for a, b in itertools.pairwise(imu)} == {IMU_PERIOD_NS}
     recovery = recover_bag(tmp_path / 'bag')
     assert recovery is not None
@@ -82,7 +83,7 @@ def test_a_disk_that_takes_no_more_ends_the_recorder_with_a_message(tmp_path, re
     assert recovery is not None
     stamps = [stamp for _, stamp, _ in read_messages(tmp_path / 'bag', ['/auv/imu'])]
     assert len(stamps) > 100
-    assert stamps == [IMU_PERIOD_NS * (i + 1) for i in range(len(stamps))]
+    assert stamps == [FIRST_NS + IMU_PERIOD_NS * i for i in range(len(stamps))]
 
 
 def test_a_clock_that_goes_on_does_not_disturb_the_end(

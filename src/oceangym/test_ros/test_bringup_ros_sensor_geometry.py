@@ -197,7 +197,7 @@ def tank(tmp_path_factory, nodes, make_specs, make_probe, acoustic_environment):
     probe = make_probe('surveyor')
     names = [f'sonar/{d}/{kind}' for d in DIRECTIONS for kind in ('polar', 'info', 'fan')]
     names += [f'camera/{d}/camera_info' for d in DIRECTIONS]
-    probe.listen(*names, '/tf', '/tf_static', 'truth/tf', 'capabilities')
+    probe.listen(*names, 'tf', 'tf_static', 'truth/tf', 'capabilities')
     for labels in [LABEL_CLASSES, *(label_streams(d)[2] for d in DIRECTIONS)]:
         heard = probe.heard.setdefault(labels.name, [])
         probe.node.create_subscription(
@@ -212,7 +212,7 @@ def tank(tmp_path_factory, nodes, make_specs, make_probe, acoustic_environment):
     probe.until(lambda: all(probe.heard.values()))
     parents = {
         t.child_frame_id: (t.header.frame_id, _matrix(t.transform))
-        for name in ('/tf', '/tf_static', 'truth/tf')
+        for name in ('tf', 'tf_static', 'truth/tf')
         for message in probe.heard[name]
         for t in message.transforms
     }

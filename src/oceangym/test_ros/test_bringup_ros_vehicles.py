@@ -35,7 +35,6 @@ def test_two_vehicles_share_nothing(
     from oceangym_msgs.action import Maneuver
     from oceangym_msgs.srv import Reset
     from rosgraph_msgs.msg import Clock
-    from tf2_msgs.msg import TFMessage
 
     from oceangym_core.config.setup import prepare_episode
     from oceangym_core.contract.topics import stream
@@ -43,7 +42,7 @@ def test_two_vehicles_share_nothing(
     from oceangym_core.world.world import load_world
     from oceangym_tasks.nodes.conversions import reset_request
 
-    crew, probes, clocks, frames, epochs = {}, {}, {}, {}, {}
+    crew, probes, clocks, epochs = {}, {}, {}, {}
     try:
         for vehicle in VEHICLES:
             options = RunOptions(
@@ -55,14 +54,10 @@ def test_two_vehicles_share_nothing(
             crew[vehicle] = make_nodes(directory, domain_id)
             crew[vehicle].start(specs['simulator'])
             probe = probes[vehicle] = make_probe(namespace=vehicle)
-            clocks[vehicle], frames[vehicle] = [], []
-            for name, kind, heard in (
-                ('/clock', Clock, clocks[vehicle]),
-                ('/tf', TFMessage, frames[vehicle]),
-            ):
-                qos = reader_qos(stream(name).delivery)
-                probe.node.create_subscription(kind, f'/{vehicle}{name}', heard.append, qos)
-            probe.listen('odometry', 'record/ready')
+            clocks[vehicle] = []
+            qos = reader_qos(stream('/clock').delivery)
+            probe.node.create_subscription(Clock, f'/{vehicle}/clock', clocks[vehicle].append, qos)
+            probe.listen('odometry', 'tf', 'record/ready')
         crew['auv1'].start(specs_of_recorder(make_specs, tmp_path / 'auv1', small_world))
 
         starts = {'auv1': '144,-114,-60,0', 'auv2': '200,-50,-30,90'}
@@ -98,7 +93,7 @@ def test_two_vehicles_share_nothing(
 
         # base_link has one place in each tree.
         for vehicle, x in (('auv1', places['auv1'].x), ('auv2', 200.0)):
-            heard, end = frames[vehicle], ends[vehicle]
+            heard, end = probes[vehicle].heard['tf'], ends[vehicle]
             probes[vehicle].until(
                 lambda h=heard, e=end: h and h[-1].transforms[-1].header.stamp.sec == e
             )

@@ -11,9 +11,12 @@ def user_path(text: str | Path) -> Path:
     """Return a path with ``~`` and ``~user`` replaced by home directories.
 
     Raises:
-        OceanGymError: There is no such user, or the user has no home directory.
+        OceanGymError: There is no such user, the user has no home directory, or the text holds a
+            null character.
     """
     path = Path(text)
+    if '\0' in str(path):
+        raise OceanGymError(f'path {str(path)!r} holds a null character, which no path can')
     try:
         return path.expanduser()
     except RuntimeError:

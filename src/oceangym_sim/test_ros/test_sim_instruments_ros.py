@@ -107,7 +107,7 @@ def test_every_instrument_arrives_and_lies_where_tf_says(context: Any, scene: Ra
             )
         node.create_subscription(
             TFMessage,
-            '/tf_static',
+            'tf_static',
             lambda message: heard.update(tf=message),
             reader_qos(Delivery.LATCHED),
         )
@@ -116,7 +116,8 @@ def test_every_instrument_arrives_and_lies_where_tf_says(context: Any, scene: Ra
         # Half a turn to starboard, so that the head has swept over everything but port.
         for tick in range(400):
             out.move(SimpleNamespace(pose=Pose.of(PLACE), thrust=np.zeros(8)), tick / 10)
-        out.instant(40.0)
+        # Simulation time is not the episode's.
+        out.instant(40.0, published=71.0)
         for _ in range(200):
             if len(heard) == len(out.topics) + 1:
                 break
@@ -126,7 +127,7 @@ def test_every_instrument_arrives_and_lies_where_tf_says(context: Any, scene: Ra
     links = {t.child_frame_id: pose_of(t.transform) for t in heard['tf'].transforms}
     assert {t.header.frame_id for t in heard['tf'].transforms} == {'base_link'}
     for topic in out.topics:
-        assert heard[topic].header.stamp.sec == 40
+        assert heard[topic].header.stamp.sec == 71
         assert heard[topic].header.frame_id in links
 
     altitude: Range = heard['instruments/altimeter']
@@ -177,7 +178,7 @@ def test_nothing_is_published_unless_it_is_named(context: Any) -> None:
             assert out.topics == []
             out.introduce()
             out.begin()
-            out.instant(0.0)
+            out.instant(0.0, published=1.0)
             assert not [n for n, _ in node.get_topic_names_and_types() if 'instruments' in n]
         finally:
             node.destroy_node()

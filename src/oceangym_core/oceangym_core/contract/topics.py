@@ -159,8 +159,8 @@ VEHICLE_STREAMS: tuple[Stream, ...] = (
     _backend('bounds', 'visualization_msgs/msg/Marker', Delivery.LATCHED),
     _backend('trajectory', 'nav_msgs/msg/Path', Delivery.LATCHED),
     _backend('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', Delivery.SAMPLED),
-    _backend('/tf', 'tf2_msgs/msg/TFMessage', Delivery.SAMPLED),
-    _backend('/tf_static', 'tf2_msgs/msg/TFMessage', Delivery.LATCHED),
+    _backend('tf', 'tf2_msgs/msg/TFMessage', Delivery.SAMPLED),
+    _backend('tf_static', 'tf2_msgs/msg/TFMessage', Delivery.LATCHED),
     _backend('/clock', 'rosgraph_msgs/msg/Clock', Delivery.CLOCK),
 )
 

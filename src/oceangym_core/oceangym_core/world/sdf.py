@@ -122,8 +122,9 @@ def parse_xml(path: Path) -> ElementTree.Element:
         if size > MAX_SDF_BYTES:
             raise SdfError(path, 'sdf', f'{size} bytes is more than {MAX_SDF_BYTES} allowed')
         data = path.read_bytes()
-    except OSError as error:
-        raise OceanGymError(f'cannot read {path}: {error.strerror or error}') from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise OceanGymError(f'cannot read {path}: {reason}') from error
     if b'<!ENTITY' in data or b'<!DOCTYPE' in data:
         raise SdfError(path, 'sdf', 'DOCTYPE and ENTITY declarations are not allowed')
     try:

@@ -65,8 +65,8 @@ STREAMS = (
     'bounds',
     'trajectory',
     '/diagnostics',
-    '/tf',
-    '/tf_static',
+    'tf',
+    'tf_static',
 )
 TRUTH = ('truth/odometry', 'truth/tf')
 # Published by the bridge and by the sonar node.

@@ -85,7 +85,7 @@ class Instruments:
             for name in self._names
             for topic, kind in TOPICS[name].items()
         }
-        self._frames = publish_stream(node, stream('/tf_static'))
+        self._frames = publish_stream(node, stream('tf_static'))
 
     @property
     def topics(self) -> list[str]:

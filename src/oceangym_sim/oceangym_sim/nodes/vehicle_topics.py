@@ -94,7 +94,7 @@ class VehicleTopics:
     ) -> None:
         """Publish what does not change: capabilities, frames and the vehicle's description."""
         mounts = sensor_mounts(self._vehicle.cameras, self._vehicle.sonars)
-        self._topics['/tf_static'].publish(TFMessage(transforms=static_transforms(mounts)))
+        self._topics['tf_static'].publish(TFMessage(transforms=static_transforms(mounts)))
         self._topics['robot_description'].publish(
             String(data=robot_description(self._vehicle.name, mounts))
         )
@@ -132,7 +132,7 @@ class VehicleTopics:
         if repeated:
             return
         self._trace.add(navigation)
-        self._topics['/tf'].publish(
+        self._topics['tf'].publish(
             TFMessage(
                 transforms=[
                     transform_of(
