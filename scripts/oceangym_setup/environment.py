@@ -31,7 +31,8 @@ def compiled_code_digest(workspace: Workspace) -> str:
     of other files; one directory per state of all of them leaves nothing stale.
     """
     texts = (
-        path.read_text(encoding='utf-8') for path in sorted(workspace.root.glob('src/*/*/*.py'))
+        path.read_text(encoding='utf-8')
+        for path in sorted(workspace.root.glob('src/*/oceangym*/**/*.py'))
     )
     return digest([text for text in texts if 'njit(' in text])[:12]
 
@@ -45,20 +46,23 @@ def _cache(workspace: Workspace, base: Mapping[str, str]) -> Path:
 
 
 def _shared_settings(workspace: Workspace, base: Mapping[str, str]) -> dict[str, str]:
+    cache = _cache(workspace, base)
     settings = {
         'OCEANGYM_ROOT': str(workspace.root),
         'FASTRTPS_DEFAULT_PROFILES_FILE': str(workspace.root / 'config' / 'fastdds.xml'),
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST',
-        'NUMBA_CACHE_DIR': str(
-            _cache(workspace, base) / 'numba' / compiled_code_digest(workspace)
-        ),
+        'NUMBA_CACHE_DIR': str(cache / 'numba' / compiled_code_digest(workspace)),
+        'PYTHONPYCACHEPREFIX': str(cache / 'bytecode'),
     }
     # What lies in our own state came from us, through a shell of ours, and may be out of date.
     ours = f'{workspace.state}{os.sep}'
     chosen_by_user = {
         name: base[name] for name in settings if base.get(name) and not base[name].startswith(ours)
     }
-    return settings | chosen_by_user | {'OCEANGYM_ROOT': str(workspace.root)}
+    # Containers often forbid bytecode to keep folders clean. Ours has a folder of its own, and without
+    # it every process compiles the three thousand files that it imports again.
+    fixed = {'OCEANGYM_ROOT': str(workspace.root), 'PYTHONDONTWRITEBYTECODE': ''}
+    return settings | chosen_by_user | fixed
 
 
 def wheels_environment(workspace: Workspace, base: Mapping[str, str]) -> dict[str, str]:
@@ -150,13 +154,15 @@ _EXPORTED = (
     'FASTRTPS_DEFAULT_PROFILES_FILE',
     'ROS_AUTOMATIC_DISCOVERY_RANGE',
     'NUMBA_CACHE_DIR',
+    'PYTHONDONTWRITEBYTECODE',
+    'PYTHONPYCACHEPREFIX',
     'DRJIT_LIBLLVM_PATH',
 )
 _OVERRIDABLE = ('ROS_AUTOMATIC_DISCOVERY_RANGE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
-def write_script(workspace: Workspace) -> Path:
-    """Write the file that a POSIX shell sources to get this environment."""
+def script(workspace: Workspace) -> str:
+    """Return the text of the file that a POSIX shell sources to get this environment."""
     env = environment(workspace, {})
     lines = ['# Written by scripts/oceangym setup; source it in any POSIX shell.']
     for name in _EXPORTED:
@@ -173,5 +179,4 @@ def write_script(workspace: Workspace) -> Path:
         overlay = shlex.quote(str(workspace.install / 'local_setup.sh'))
         lines.insert(1, f'COLCON_CURRENT_PREFIX={shlex.quote(str(workspace.install))}')
         lines.insert(2, f'. {overlay}')
-    workspace.env_script.write_text('\n'.join(lines) + '\n', encoding='utf-8')
-    return workspace.env_script
+    return '\n'.join(lines) + '\n'

@@ -39,9 +39,17 @@ def is_current(workspace: Workspace) -> bool:
     return (
         venv.is_current(workspace)
         and _has_llvm(workspace)
-        and workspace.env_script.is_file()
         and build.is_current(workspace)
+        and _has_script(workspace)
     )
+
+
+def _has_script(workspace: Workspace) -> bool:
+    """Tell whether the script to source is there, and is today's where we may write it."""
+    script = workspace.env_script
+    if not script.is_file() or not os.access(script, os.W_OK):
+        return script.is_file()
+    return script.read_text(encoding='utf-8') == environment.script(workspace)
 
 
 def ensure(workspace: Workspace, *, extras: bool = False) -> None:
@@ -65,7 +73,7 @@ def ensure(workspace: Workspace, *, extras: bool = False) -> None:
             venv.ensure_extras(workspace)
         _ensure_llvm(workspace)
         build.ensure(workspace)
-        environment.write_script(workspace)
+        workspace.env_script.write_text(environment.script(workspace), encoding='utf-8')
         if first:
             workspace.mark_done('complete', venv.install_key(workspace))
             say(f'set-up complete in {time.monotonic() - started:.0f} s')

@@ -193,12 +193,13 @@ def test_a_checkout_that_is_set_up_is_used_without_writing_into_it(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError('wrote into the checkout')
 
-    for owner, name in ((install, 'SetupLock'), (environment, 'write_script'), (venv, 'ensure')):
+    for owner, name in ((install, 'SetupLock'), (venv, 'ensure')):
         monkeypatch.setattr(owner, name, refuse)
     install.ensure(Workspace(root=ROOT, native='ROS_DISTRO' in os.environ))
     monkeypatch.setattr(environment.os, 'access', lambda *_: False)
     env = environment.environment(Workspace(root=ROOT, native=False), {'HOME': '/home/me'})
     assert not env['NUMBA_CACHE_DIR'].startswith(str(ROOT))
+    assert not env['PYTHONPYCACHEPREFIX'].startswith(str(ROOT))
 
 
 def test_what_is_left_to_do_in_a_checkout_of_another_user_is_said(workspace, monkeypatch):
@@ -429,6 +430,27 @@ def test_environment_sets_the_wheels_guard_and_keeps_the_users_choices(workspace
     assert env['ROS_AUTOMATIC_DISCOVERY_RANGE'] == 'LOCALHOST'
 
 
+def test_bytecode_is_kept_even_where_the_surroundings_forbid_it(workspace):
+    given = environment.environment(workspace, {'PYTHONDONTWRITEBYTECODE': '1'})
+    for env in (given, environment.environment(workspace, {})):
+        code = 'import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)'
+        env = {k: env[k] for k in ('PYTHONDONTWRITEBYTECODE', 'PYTHONPYCACHEPREFIX')}
+        shown = subprocess.run(
+            [sys.executable, '-c', code], env=env, capture_output=True, text=True, check=True
+        ).stdout
+        assert shown.split() == ['False', str(workspace.state / 'cache' / 'bytecode')]
+
+
+def test_compiled_code_in_any_folder_names_the_cache(workspace):
+    kernel = workspace.root / 'src' / 'oceangym_sim' / 'oceangym_sim' / 'dynamics' / 'kernel.py'
+    kernel.parent.mkdir(parents=True)
+    digests = set()
+    for body in ('njit(1)', 'njit(2)'):
+        kernel.write_text(body, encoding='utf-8')
+        digests.add(environment.compiled_code_digest(workspace))
+    assert len(digests) == 2
+
+
 def test_the_domain_is_left_to_each_run(workspace):
     workspace.site_packages.mkdir(parents=True)
     assert 'ROS_DOMAIN_ID' not in environment.environment(workspace, {'PATH': '/bin'})
@@ -436,7 +458,8 @@ def test_the_domain_is_left_to_each_run(workspace):
 
 def test_environment_script_can_be_sourced_by_a_plain_shell(workspace):
     workspace.site_packages.mkdir(parents=True)
-    script = environment.write_script(workspace)
+    script = workspace.root / 'env.sh'
+    script.write_text(environment.script(workspace), encoding='utf-8')
     shown = subprocess.run(
         ['sh', '-uc', f'. "{script}"; echo "$OCEANGYM_ROOT $ROS_AUTOMATIC_DISCOVERY_RANGE $PATH"'],
         env={'PATH': os.environ['PATH'], 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'},
