@@ -41,7 +41,9 @@ class Schema(BaseModel):
 SchemaT = TypeVar('SchemaT', bound=Schema)
 
 
+# Compiled where PyYAML has libyaml: ten times faster, with the same text.
 _SafeLoader: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+SAFE_DUMPER: Any = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 class _Loader(_SafeLoader):  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 import math
 
 import numpy as np
@@ -30,7 +31,7 @@ def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Array:
 
 def euler_from_quaternion(quaternion: ArrayLike) -> tuple[float, float, float]:
     """Return roll, pitch, yaw [rad] of a unit quaternion (x, y, z, w)."""
-    x, y, z, w = (float(v) for v in np.asarray(quaternion, dtype=float))
+    x, y, z, w = np.asarray(quaternion, dtype=float).tolist()
     rise = 2 * (w * y - z * x)
     if abs(rise) > 1 - 1e-12:
         # Nose straight up or down: only the sum of roll and yaw is defined, and yaw takes it all.
@@ -47,7 +48,7 @@ def euler_from_quaternion(quaternion: ArrayLike) -> tuple[float, float, float]:
 
 def rotation_matrix(quaternion: ArrayLike) -> Array:
     """Return the 3x3 matrix that takes body vectors to the parent frame."""
-    x, y, z, w = np.asarray(quaternion, dtype=float)
+    x, y, z, w = np.asarray(quaternion, dtype=float).tolist()
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -76,8 +77,8 @@ def quaternion_from_matrix(matrix: ArrayLike) -> Array:
 
 def multiply_quaternions(left: ArrayLike, right: ArrayLike) -> Array:
     """Return the Hamilton product left * right of (x, y, z, w) quaternions."""
-    ax, ay, az, aw = np.asarray(left, dtype=float)
-    bx, by, bz, bw = np.asarray(right, dtype=float)
+    ax, ay, az, aw = np.asarray(left, dtype=float).tolist()
+    bx, by, bz, bw = np.asarray(right, dtype=float).tolist()
     return np.array(
         [
             aw * bx + ax * bw + ay * bz - az * by,
@@ -104,8 +105,8 @@ class Pose:
     @classmethod
     def of(cls, position: ArrayLike, quaternion: ArrayLike = IDENTITY_QUATERNION) -> Pose:
         """Build a pose from any array-likes of 3 and 4 numbers."""
-        x, y, z = (float(v) for v in np.asarray(position, dtype=float))
-        qx, qy, qz, qw = (float(v) for v in np.asarray(quaternion, dtype=float))
+        x, y, z = np.asarray(position, dtype=float).tolist()
+        qx, qy, qz, qw = np.asarray(quaternion, dtype=float).tolist()
         return cls((x, y, z), (qx, qy, qz, qw))
 
     @classmethod
@@ -113,10 +114,12 @@ class Pose:
         """Build a pose from a position [m] and fixed-axis angles [rad]."""
         return cls.of(position, quaternion_from_euler(roll, pitch, yaw))
 
-    @property
+    @cached_property
     def rotation(self) -> Array:
-        """The 3x3 rotation from this frame to the parent's."""
-        return rotation_matrix(self.quaternion)
+        """The 3x3 rotation from this frame to the parent's, read-only."""
+        matrix = rotation_matrix(self.quaternion)
+        matrix.setflags(write=False)
+        return matrix
 
     @property
     def yaw(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 import math
 
 import numpy as np
@@ -29,12 +30,16 @@ class FrameShift:
     y: float = 0.0
     yaw: float = 0.0
 
-    @property
+    @cached_property
     def pose(self) -> Pose:
         """T_map_odom: takes coordinates in odom to map."""
         if self == FrameShift():
             return Pose()
         return Pose.from_euler((self.x, self.y, 0.0), 0.0, 0.0, self.yaw)
+
+    @cached_property
+    def _from_map(self) -> Pose:
+        return self.pose.inverse()
 
     def to_map(self, pose: Pose) -> Pose:
         """Return a pose given in odom as a pose in map."""
@@ -42,7 +47,7 @@ class FrameShift:
 
     def to_odom(self, pose: Pose) -> Pose:
         """Return a pose given in map as a pose in odom."""
-        return self.pose.inverse() @ pose
+        return self._from_map @ pose
 
     def points_to_map(self, points: ArrayLike) -> Array:
         """Return points (..., 3) given in odom in map."""
@@ -50,7 +55,7 @@ class FrameShift:
 
     def points_to_odom(self, points: ArrayLike) -> Array:
         """Return points (..., 3) given in map in odom."""
-        return self.pose.inverse().apply(points)
+        return self._from_map.apply(points)
 
 
 def shift_for(frame: str, seed: int, key: str = '') -> FrameShift:

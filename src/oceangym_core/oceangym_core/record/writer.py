@@ -22,7 +22,7 @@ from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift
 from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import is_utf8, utf8_text, write_atomic
+from oceangym_core.files import is_utf8, SAFE_DUMPER, utf8_text, write_atomic
 from oceangym_core.paths import user_path
 from oceangym_core.record.episode import Ending, Episode, RunInfo
 from oceangym_core.record.lines import (
@@ -189,8 +189,9 @@ class RunWriter:
         episode = directory / EPISODE_FILE
         if episode.exists():
             raise OceanGymError(f'{directory} already holds a record; choose an empty directory')
-        text = yaml.safe_dump(
+        text = yaml.dump(
             rounded(run_file_content(self.info), decimals=None),
+            Dumper=SAFE_DUMPER,
             sort_keys=False,
             default_flow_style=None,
             allow_unicode=True,
