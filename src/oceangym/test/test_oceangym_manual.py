@@ -1,21 +1,58 @@
-"""The manual: its pages build without a warning."""
+"""The manual and the README: generated parts are current, links lead somewhere, the site builds."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+import re
 
 import pytest
 
+from manual_tables import filled, GENERATED, topic_table
+from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_setup import docs
 from oceangym_setup.cli import workspace_here
 
 WORKSPACE = workspace_here(os.environ)
+README = WORKSPACE.root / 'README.md'
+MOST_README_BYTES = 8000
 needs_mkdocs = pytest.mark.skipif(
     not docs.is_installed(WORKSPACE),
     reason='the packages of requirements/lock-docs.txt are not installed; '
     'scripts/oceangym docs and scripts/oceangym test install them',
 )
+
+
+@pytest.mark.parametrize('page', GENERATED)
+def test_generated_parts_are_up_to_date(page: str) -> None:
+    text = (WORKSPACE.root / page).read_text(encoding='utf-8')
+    assert filled(page) == text, 'run in scripts/oceangym shell: python scripts/manual_tables.py'
+
+
+def test_the_six_directions_share_a_row() -> None:
+    table = topic_table()
+    assert '`camera/<dir>/image_raw`' in table
+    assert not any(f'/{direction}/' in table for direction in DIRECTIONS)
+
+
+def test_the_readme_is_short_and_begins_with_two_commands() -> None:
+    text = README.read_text(encoding='utf-8')
+    assert len(text.encode()) <= MOST_README_BYTES, 'what is longer belongs into docs'
+    section = text.split('## Quick start')[1].split('##')[0]
+    first = re.search(r'```bash\n(.*?)```', section, re.DOTALL)
+    assert first is not None
+    assert first.group(1).split('\n')[:-1] == [
+        './scripts/oceangym run task:=inspect_pipe',
+        './scripts/oceangym test',
+    ]
+
+
+def test_every_file_that_the_readme_shows_exists() -> None:
+    links = re.findall(r'\]\(([^)#]+)\)', README.read_text(encoding='utf-8'))
+    assert links
+    for link in links:
+        if '://' not in link:
+            assert (README.parent / link).exists(), link
 
 
 @needs_mkdocs

@@ -98,13 +98,14 @@ def flown(setup: EpisodeSetup, results: Path | None = None) -> EpisodeOutcome:
     return run_episode(setup, simulator, results_dir=results)
 
 
-def test_the_shipped_example_is_found_scored_and_recorded(tmp_path: Path) -> None:
-    setup = prepared(
-        f'task:={HARBOUR}/tasks/find_anchor.yaml',
-        f'water:={HARBOUR}/waters/dusk.yaml',
-        'agent:=oracle',
-        't_max:=900',
-    )
+def test_the_shipped_example_is_found_scored_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = assets_root() / 'docs/bring_your_own/task.md'
+    command = re.search(r'oceangym run (.*?)```', page.read_text(encoding='utf-8'), re.DOTALL)
+    assert command is not None
+    monkeypatch.chdir(assets_root())
+    setup = prepared(*command.group(1).replace('\\\n', ' ').split(), 't_max:=900')
     outcome = flown(setup, tmp_path)
     assert outcome.score['scorers']['verified']['score'] == pytest.approx(100.0)
     assert outcome.score['safety']['collisions'] == 0
@@ -152,14 +153,14 @@ def test_the_files_of_a_configuration_directory_go_by_name(mine: Path) -> None:
     assert (setup.world.name, setup.water.depth_offset) == ('pool', 60.0)
 
 
-def test_the_readme_shows_the_shipped_example() -> None:
-    text = (assets_root() / 'README.md').read_text(encoding='utf-8')
-    section = text.split('## Your own prop, water and task')[1].split('\n## ')[0]
-    blocks = re.findall(r'```yaml\n# (\S+\.yaml).*?\n(.*?)```', section, re.DOTALL)
-    assert [name for name, _ in blocks] == [
-        'worlds/harbour.yaml',
-        'waters/dusk.yaml',
+def test_the_manual_shows_the_shipped_example() -> None:
+    pages = sorted((assets_root() / 'docs/bring_your_own').glob('*.md'))
+    text = '\n'.join(page.read_text(encoding='utf-8') for page in pages)
+    blocks = re.findall(r'```yaml\n# (\S+\.yaml).*?\n(.*?)```', text, re.DOTALL)
+    assert sorted(name for name, _ in blocks) == [
         'tasks/find_anchor.yaml',
+        'waters/dusk.yaml',
+        'worlds/harbour.yaml',
     ]
     shortened = {'briefing', 'target_description', 'instruction'}
     for name, block in blocks:
