@@ -171,21 +171,6 @@ def filled(word: str) -> str:
     return word
 
 
-def figures_of(table: str) -> list[str]:
-    """Return the first column of a score table."""
-    return re.findall(r'^│ (\S.*?) +│', table, re.MULTILINE)
-
-
-def test_the_readme_shows_the_figures_that_a_run_prints(
-    workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = first_run()
-    capsys.readouterr()
-    assert main(['score', str(run)]) == 0
-    (shown,) = [b.text for b in blocks_of(ROOT / 'README.md') if b.language == 'text']
-    assert figures_of(shown) == figures_of(capsys.readouterr().out) != []
-
-
 @pytest.mark.parametrize('command', COMMANDS)
 def test_a_command_of_the_manual_works(
     command: str, workplace: Path, monkeypatch: pytest.MonkeyPatch
@@ -205,3 +190,18 @@ def test_a_command_of_the_manual_works(
     elif verb == 'bench' and 'smoke' in rest:
         benchmark_run()
     assert main([verb, *map(filled, rest)]) == 0
+
+
+def figures_of(table: str) -> list[str]:
+    """Return the first column of a score table."""
+    return re.findall(r'^│ (\S.*?) +│', table, re.MULTILINE)
+
+
+def test_the_readme_shows_the_figures_that_a_run_prints(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = first_run()
+    capsys.readouterr()
+    assert main(['score', str(run)]) == 0
+    (shown,) = [b.text for b in blocks_of(ROOT / 'README.md') if b.language == 'text']
+    assert figures_of(shown) == figures_of(capsys.readouterr().out) != []
