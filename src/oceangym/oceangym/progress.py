@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-import json
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from oceangym_core.contract.actions import ROTATIONS
+from oceangym_core.record.reader import parse_line
+from oceangym_core.record.schema import Step
 from oceangym_core.record.writer import EPISODE_FILE
 
 # Without a terminal, every so many steps get a line.
 LINE_EVERY = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepSummary:
-    """One line of the record in brief: position in odom [m], time [s], what was decided last."""
-
-    index: int
-    t: float
-    position: tuple[float, float, float]
-    action: str
-    description: str
-    reports: int
-
-    def describe(self, t_max: float) -> str:
-        """Return one line of text."""
-        x, y, z = self.position
-        words = f'step {self.index:3d}  {self.t:6.0f} / {t_max:.0f} s  ({x:7.1f}, {y:7.1f}, {z:6.1f}) m'
-        if self.action:
-            words += f'  {self.action}'
-        if self.description:
-            words += f'  {self.description[:60]}'
-        return f'{words}  [{self.reports} finds reported]' if self.reports else words
+def describe_step(step: Step, *, t_max: float, reports: int) -> str:
+    """Return a step in one line of text, with the number of finds reported so far."""
+    x, y, z = step.estimate.position
+    words = (
+        f'step {step.index:3d}  {step.t:6.0f} / {t_max:.0f} s  ({x:7.1f}, {y:7.1f}, {z:6.1f}) m'
+    )
+    if step.maneuver is not None:
+        action = step.maneuver.action
+        unit = 'deg' if action in ROTATIONS else 'm'
+        words += f'  {action.value} {step.maneuver.applied:.1f} {unit}'
+    if step.decision is not None and step.decision.description:
+        words += f'  {step.decision.description[:60]}'
+    return f'{words}  [{reports} finds reported]' if reports else words
 
 
 class RecordTail:
@@ -45,10 +38,9 @@ class RecordTail:
     def __init__(self, directory: Path) -> None:
         self._path = directory / EPISODE_FILE
         self._offset = 0
-        self._reports = 0
-        self.latest: StepSummary | None = None
+        self.latest: Step | None = None
 
-    def poll(self) -> list[StepSummary]:
+    def poll(self) -> list[Step]:
         """Return the steps written since the last call."""
         try:
             with self._path.open('rb') as stream:
@@ -58,31 +50,12 @@ class RecordTail:
             return []
         complete, newline, _ = data.rpartition(b'\n')
         self._offset += len(complete) + len(newline)
-        steps = [self._summary(json.loads(line)) for line in complete.splitlines()]
-        fresh = [step for step in steps if step is not None]
-        if fresh:
-            self.latest = fresh[-1]
-        return fresh
-
-    def _summary(self, line: dict[str, Any]) -> StepSummary | None:
-        self._reports += sum(1 for report in line.get('reports', ()) if report['accepted'])
-        if line['kind'] == 'end':
-            return None
-        decision = line['decision'] or {}
-        maneuver = line['maneuver']
-        action = ''
-        if maneuver is not None:
-            unit = 'deg' if maneuver['action'].startswith('rotate') else 'm'
-            action = f'{maneuver["action"]} {maneuver["applied"]:.1f} {unit}'
-        x, y, z = line['estimate']['position']
-        return StepSummary(
-            index=line['index'],
-            t=line['t'],
-            position=(x, y, z),
-            action=action,
-            description=decision.get('description') or '',
-            reports=self._reports,
-        )
+        # Of bytes, splitlines() leaves the line separators inside texts alone.
+        lines = (parse_line(text.decode(), str(self._path)) for text in complete.splitlines())
+        steps = [line for line in lines if isinstance(line, Step)]
+        if steps:
+            self.latest = steps[-1]
+        return steps
 
 
 class ProgressView:
@@ -103,6 +76,7 @@ class ProgressView:
         self._quiet = quiet
         self._live: Live | None = None
         self._shown = -1
+        self._reports = 0
 
     def __enter__(self) -> ProgressView:
         if self._console.is_terminal and not self._quiet:
@@ -120,18 +94,18 @@ class ProgressView:
         if latest is not None and latest.index != self._shown and not self._quiet:
             self._show(latest)
 
-    def _show(self, step: StepSummary) -> None:
+    def _show(self, step: Step) -> None:
         self._shown = step.index
-        self._console.print(step.describe(self._t_max), markup=False, highlight=False)
+        self._console.print(self._text(step), markup=False, highlight=False)
+
+    def _text(self, step: Step) -> str:
+        return describe_step(step, t_max=self._t_max, reports=self._reports)
 
     def poll(self) -> None:
         """Read what is new and show it."""
-        steps = self._tail.poll()
-        if not steps or self._quiet:
-            return
-        if self._live is not None:
-            self._live.update(Text(steps[-1].describe(self._t_max)))
-            return
-        for step in steps:
-            if step.index % LINE_EVERY == 0:
+        for step in self._tail.poll():
+            self._reports += sum(report.accepted for report in step.reports)
+            if self._live is not None:
+                self._live.update(Text(self._text(step)))
+            elif step.index % LINE_EVERY == 0 and not self._quiet:
                 self._show(step)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import io
-import json
+from pathlib import Path
+import tempfile
 
 import pytest
 from rich.console import Console
 
 from oceangym import cli
-from oceangym.progress import ProgressView, RecordTail
+from oceangym.progress import describe_step, ProgressView, RecordTail
 from oceangym_core.config.options import AGENTS, ARGUMENTS
+from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
+from oceangym_core.geometry import Pose
+from oceangym_core.record.schema import Ending
+from oceangym_core.record.writer import EPISODE_FILE, RunWriter
+from oceangym_core.testing.records import (
+    maneuver_to,
+    navigation_at,
+    run_info,
+    StepClock,
+    targets_at,
+)
 
 
 def test_list_prints_data_only(capsys):
@@ -83,36 +96,42 @@ def test_teleop_without_a_terminal_is_refused(capsys, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def _line(index, *, t, action='forward', accepted=()):
-    return json.dumps(
-        {
-            'index': index,
-            't': t,
-            'kind': 'step' if index else 'reset',
-            'decision': {'description': 'a pipe'} if index else None,
-            'maneuver': {'action': action, 'applied': 19.96} if index else None,
-            'estimate': {'position': [1.0, 2.0, -30.0]},
-            'reports': [{'accepted': ok} for ok in accepted],
-        }
-    )
+def _lines(count: int, action: Action, *, reports: bool = False) -> list[str]:
+    """Return the lines of a record, each observation with the same maneuver and reports."""
+    info = run_info(targets_at([(100.0, 0.0, -50.0)]))
+    found = [(FindReport(label='PIPE', observation_index=0), ok) for ok in (True, False)]
+    with tempfile.TemporaryDirectory() as folder:
+        writer = RunWriter(Path(folder), info, clock=StepClock())
+        for index in range(count):
+            writer.write_step(
+                index=index,
+                navigation=navigation_at(Pose.of((1.0, 2.0, -30.0)), 30.0 * index),
+                truth=None,
+                maneuver=maneuver_to(index, action) if index else None,
+                decision=Decision(index=index - 1, action=action, description='a \u2028pipe')
+                if index
+                else None,
+                reports=found if index and reports else (),
+            )
+        writer.write_end(t=30.0 * count, ending=Ending.TIME)
+        writer.close()
+        return (Path(folder) / EPISODE_FILE).read_text(encoding='utf-8').split('\n')
 
 
 def test_progress_follows_the_record_as_it_grows(tmp_path):
     tail = RecordTail(tmp_path)
     assert tail.poll() == []
-    record = tmp_path / 'episode.jsonl'
-    first, second = _line(0, t=0.0), _line(1, t=30.0, accepted=(True, False))
-    record.write_text(first + '\n' + second[:20])
+    record = tmp_path / EPISODE_FILE
+    first, second, end, _ = _lines(2, Action.FORWARD, reports=True)
+    record.write_text(first + '\n' + second[:20], encoding='utf-8')
     assert [s.index for s in tail.poll()] == [0]
-    record.write_text(first + '\n' + second + '\n')
+    record.write_text(first + '\n' + second + '\n', encoding='utf-8')
     (step,) = tail.poll()
-    text = step.describe(1800.0)
-    assert 'step   1' in text
-    assert 'forward 20.0 m' in text
-    assert 'a pipe' in text
-    assert '[1 finds reported]' in text
-    with record.open('a') as stream:
-        stream.write('{"kind": "end", "reports": []}\n')
+    text = describe_step(step, t_max=1800.0, reports=1)
+    assert text.startswith('step   1      30 / 1800 s  (    1.0,     2.0,  -30.0) m')
+    assert text.endswith('forward 20.0 m  a \u2028pipe  [1 finds reported]')
+    with record.open('a', encoding='utf-8') as stream:
+        stream.write(end + '\n')
     assert tail.poll() == []
     assert tail.latest is step
 
@@ -121,9 +140,10 @@ def test_without_a_terminal_every_tenth_step_and_the_last_are_printed_once(tmp_p
     out = io.StringIO()
     view = ProgressView(tmp_path, t_max=1800.0, console=Console(file=out, width=200), quiet=False)
     with view:
-        lines = [_line(i, t=30.0 * i, action='rotate_left') for i in range(13)]
-        (tmp_path / 'episode.jsonl').write_text('\n'.join(lines) + '\n')
+        lines = _lines(13, Action.ROTATE_LEFT, reports=True)
+        (tmp_path / EPISODE_FILE).write_text('\n'.join(lines), encoding='utf-8')
         view.poll()
-    shown = [int(line.split()[1]) for line in out.getvalue().splitlines()]
+    shown = [int(line.split()[1]) for line in out.getvalue().split('\n') if line]
     assert shown == [0, 10, 12]
     assert 'rotate_left 20.0 deg' in out.getvalue()
+    assert '[12 finds reported]' in out.getvalue()

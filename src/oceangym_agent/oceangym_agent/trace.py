@@ -23,7 +23,7 @@ from oceangym_agent.replies.reply import Find, ParsedReply
 from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import MAX_JSON_BYTES, read_text, Schema
-from oceangym_core.record.lines import line_text
+from oceangym_core.record.lines import line_text, rounded
 
 TRACE_FILE = 'trace.jsonl'
 IMAGE_FOLDER = 'images'
@@ -135,7 +135,7 @@ class TraceWriter:
                 },
             }
             with (self._directory / TRACE_FILE).open('a', encoding='utf-8') as stream:
-                stream.write(line_text(line) + '\n')
+                stream.write(line_text(rounded(line)) + '\n')
                 stream.flush()
                 os.fsync(stream.fileno())
         except OSError as error:

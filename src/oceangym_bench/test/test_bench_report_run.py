@@ -23,7 +23,7 @@ from oceangym_bench.report.testing import (
 )
 from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.episode import Ending
+from oceangym_core.record.schema import Ending
 
 HOSTILE = [
     '<script>document.title = "taken"</script>',

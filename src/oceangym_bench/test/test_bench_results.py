@@ -18,7 +18,7 @@ from oceangym_core.contract.decisions import FindReport
 from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending
+from oceangym_core.record.schema import Ending
 from oceangym_core.scoring import rescore
 from oceangym_core.testing.records import Leg, run_info, targets_at, write_episode
 

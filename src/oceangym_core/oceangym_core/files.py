@@ -172,7 +172,7 @@ def read_schema(path: Path, schema: type[SchemaT]) -> SchemaT:
         # YAML has no tuples: validate as JSON-like input, where strict mode takes lists for them.
         return schema.model_validate(_tuples(content))
     except ValidationError as error:
-        raise _schema_error(path, schema, error) from error
+        raise schema_error(path, schema, error) from error
     except (OverflowError, RecursionError) as error:
         raise OceanGymError(f'{path} is not accepted: {_first_line(error)}') from error
 
@@ -186,7 +186,14 @@ def _tuples(value: Any) -> Any:
     return value
 
 
-def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> OceanGymError:
+def schema_error(where: Path | str, schema: type[Schema], error: ValidationError) -> OceanGymError:
+    """Return the error for content that a schema refuses.
+
+    Args:
+        where: The file, and the line where it has lines of its own.
+        schema: What it was checked against.
+        error: Names the key, the value and what is accepted.
+    """
     problems = error.errors(include_url=False)
     # A misspelt key also shows as a missing one: the misspelling is what the person must see.
     problem = next((p for p in problems if p['type'] == 'extra_forbidden'), problems[0])
@@ -194,15 +201,15 @@ def _schema_error(path: Path, schema: type[Schema], error: ValidationError) -> O
     key = '.'.join(str(part) for part in location)
     if problem['type'] == 'extra_forbidden':
         allowed = _fields_at(schema, location[:-1])
-        return OceanGymError(f'{path}: {unknown_name("key", str(location[-1])[:80], allowed)}')
+        return OceanGymError(f'{where}: {unknown_name("key", str(location[-1])[:80], allowed)}')
     if problem['type'] == 'missing':
-        return OceanGymError(f'{path}: key {key!r} is missing')
+        return OceanGymError(f'{where}: key {key!r} is missing')
     message = problem['msg'].removeprefix('Value error, ')
     if not key:
         # About several keys at once; the message names them.
-        return OceanGymError(f'{path}: {message}')
+        return OceanGymError(f'{where}: {message}')
     shown = '' if isinstance(problem['input'], dict) else f' is {_short(problem["input"])}'
-    return OceanGymError(f'{path}: {key[:200]}{shown}: {message}')
+    return OceanGymError(f'{where}: {key[:200]}{shown}: {message}')
 
 
 def _fields_at(schema: type[Schema], location: tuple[int | str, ...]) -> list[str]:

@@ -20,10 +20,10 @@ from oceangym_core.contract.frames import FrameShift, shift_for
 from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending
 from oceangym_core.record.memory_files import MemoryEntry, read_memory, write_memory
 from oceangym_core.record.provenance import git_state, package_versions
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import Ending
 from oceangym_core.record.writer import (
     EPISODE_FILE,
     make_run_info,

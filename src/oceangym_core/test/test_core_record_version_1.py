@@ -18,8 +18,8 @@ from oceangym_core.contract.observation import (
     StepTruth,
 )
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import Ending
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring import rescore
 from oceangym_core.testing.records import StepClock

@@ -11,7 +11,7 @@ import pytest
 from oceangym_core.contract.decisions import FindReport
 from oceangym_core.contract.observation import Sighting
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.episode import Ending
+from oceangym_core.record.schema import Ending
 from oceangym_core.scoring import main, rescore
 from oceangym_core.testing.records import box_target, Leg, run_info, targets_at, write_episode
 

@@ -12,7 +12,7 @@ from oceangym_core.contract.decisions import FindReport
 from oceangym_core.contract.frames import FrameShift
 from oceangym_core.contract.observation import Sighting
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending
+from oceangym_core.record.schema import Ending
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring import score_episode
 from oceangym_core.scoring.funnel import funnel

@@ -18,7 +18,7 @@ from oceangym_core.contract.decisions import Decision, FindReport, Refusal, Repo
 from oceangym_core.contract.frames import bounds_polygon
 from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.episode import Ending, RunInfo
+from oceangym_core.record.schema import Ending, RunInfo
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring import score_episode
 

@@ -17,8 +17,8 @@ from oceangym_core.contract.frames import FrameShift
 from oceangym_core.contract.observation import Sighting
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending, RunInfo
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import Ending, RunInfo
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.testing.records import (
     Leg,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
-from oceangym_core.contract.actions import Action, STRAIGHT
+from oceangym_core.contract.actions import Action
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.observation import Observation, StepTruth
-from oceangym_core.record.episode import Episode, RecordedDecision, RecordedReport
+from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import RecordedDecision, RecordedReport
 
 
 class ReplayAgent:
@@ -46,7 +46,7 @@ def recorded_turns(episode: Episode) -> dict[int, Turn]:
         last, decision = episode.steps[-1].index, episode.last_decision
         if episode.partial:
             # It was not carried out: the episode was cut short before.
-            decision = replace(decision, action=Action.STOP, magnitude=None, course=STRAIGHT)
+            decision = RecordedDecision(action=Action.STOP)
         turns[last] = _turn(last, decision, episode.last_reports)
     return turns
 
@@ -60,16 +60,8 @@ def _turn(index: int, decision: RecordedDecision, reports: Iterable[RecordedRepo
             course=decision.course,
         ),
         reports=tuple(
-            FindReport(
-                label=r.label,
-                position=r.position,
-                sigma=r.sigma,
-                sensor=r.sensor,
-                direction=r.direction,
-                observation_index=r.observation_index,
-                stamp=r.stamp,
-            )
-            for r in reports
-            if r.accepted
+            FindReport(**report.model_dump(exclude={'accepted'}))
+            for report in reports
+            if report.accepted
         ),
     )

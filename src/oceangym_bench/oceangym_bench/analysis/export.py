@@ -7,7 +7,7 @@ of the frame that it was shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 import json
@@ -18,15 +18,17 @@ from typing import Any
 from oceangym_bench.execution.directory import BenchmarkDirectory, CellState, CellStatus
 from oceangym_bench.matrix.benchmark_file import BenchmarkFile
 from oceangym_bench.matrix.runs import Cell, DEFAULT_PROMPT
-from oceangym_core.contract.actions import Action
-from oceangym_core.contract.decisions import FindReport
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import MAX_JSON_BYTES, read_text, write_atomic
-from oceangym_core.record.episode import Episode, RecordedReport
-from oceangym_core.record.lines import find_text
-from oceangym_core.record.memory_files import ACTION_WORDS, MemoryEntry, TIMESTAMP_IN_NAME
+from oceangym_core.files import write_atomic
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.memory_files import (
+    ACTION_WORDS,
+    find_text,
+    MemoryEntry,
+    TIMESTAMP_IN_NAME,
+)
 from oceangym_core.record.reader import load_episode
-from oceangym_core.record.writer import EPISODE_FILE
+from oceangym_core.record.schema import End, RecordedReport, Step
 
 LAYOUTS = ('oceangym',)
 _STAMP = '%Y-%m-%d_%H-%M-%S'
@@ -124,7 +126,7 @@ def _export_run(run: Path, model: str, place: Path) -> None:
     if len(texts) == len(important):
         important = [replace(e, target_info=(text,)) for e, text in zip(important, texts)]
     _write(place / f'important_memory_{stamp}.json', important)
-    log = '\n'.join(log_lines(run, episode))
+    log = '\n'.join(log_lines(episode))
     write_atomic(place / f'llm_output_{model}_{stamp}.log', log + '\n')
 
 
@@ -159,16 +161,10 @@ def _to_map(episode: Episode, place: Sequence[float]) -> tuple[float, float, flo
     return x, y, z
 
 
-def _report_in_map(episode: Episode, report: RecordedReport) -> FindReport:
-    return FindReport(
-        label=report.label,
-        position=None if report.position is None else _to_map(episode, report.position),
-        sigma=report.sigma,
-        sensor=report.sensor,
-        direction=report.direction,
-        observation_index=report.observation_index,
-        stamp=report.stamp,
-    )
+def _report_in_map(episode: Episode, report: RecordedReport) -> RecordedReport:
+    if report.position is None:
+        return report
+    return report.model_copy(update={'position': _to_map(episode, report.position)})
 
 
 def _write(path: Path, entries: Sequence[MemoryEntry]) -> None:
@@ -184,46 +180,42 @@ def _write(path: Path, entries: Sequence[MemoryEntry]) -> None:
     write_atomic(path, json.dumps(content, indent=2, ensure_ascii=False) + '\n')
 
 
-def log_lines(run: Path, episode: Episode) -> list[str]:
+def log_lines(episode: Episode) -> list[str]:
     """Return a run as OceanGym logs it: time, then what the model said, did and remembered."""
     lines: list[str] = []
-    text = read_text(run / EPISODE_FILE, MAX_JSON_BYTES)
-    for line in text.splitlines():
-        entry = json.loads(line)
-        when = str((entry.get('wall') or {}).get('written', ''))[:23].replace('T', ' ')
-        decision = entry.get('decision')
-        place = _place_before(episode, entry)
+    for line in episode.lines:
+        when = line.wall.written[:23].replace('T', ' ')
+        place = _place_before(episode, line)
+        decision = line.decision
         if decision is not None:
-            said = decision.get('raw_reply') or decision.get('description') or ''
-            action = ACTION_WORDS[Action(decision['action'])]
-            lines.append(f'{when} - LLM output: {said or action}')
-            memory = {
-                'target_info': [decision.get('description') or ''],
-                'action': action,
-                'location': place,
-            }
+            action = ACTION_WORDS[decision.action]
+            said = decision.raw_reply or decision.description or action
+            lines.append(f'{when} - LLM output: {said}')
+            memory = {'target_info': [decision.description], 'action': action, 'location': place}
             lines.append(f'{when} - Memory updated: {memory}')
-        for report in entry.get('reports', ()):
-            if report.get('accepted'):
+        for report in line.reports:
+            if report.accepted:
                 lines.append(f'{when} - Target object found at location {place}')
                 lines.append(f'{when} - Important Memory updated: {_report_note(episode, report)}')
-        if entry.get('kind') == 'end':
-            lines.append(f'{when} - Episode ended: {entry.get("ending")} {entry.get("message")}')
+        if isinstance(line, End):
+            lines.append(f'{when} - Episode ended: {line.ending.value} {line.message}')
     return [line.rstrip() for line in lines]
 
 
-def _place_before(episode: Episode, entry: Mapping[str, Any]) -> list[float]:
+def _place_before(episode: Episode, line: Step | End) -> list[float]:
     """Return where the vehicle was when the decision of a line was made, in map [m]."""
-    index = entry.get('index')
-    step = episode.steps[-1] if index is None else episode.step_of.get(max(index - 1, 0))
-    if step is None:
-        return []
-    return [round(v, 1) for v in _to_map(episode, step.estimate.position)]
+    number = line.index - 1 if isinstance(line, Step) else episode.steps[-1].index
+    before = episode.step_of.get(max(number, 0))
+    return [] if before is None else _decimetres(episode, before.estimate.position)
 
 
-def _report_note(episode: Episode, report: Mapping[str, Any]) -> dict[str, Any]:
-    place = report.get('position')
+def _report_note(episode: Episode, report: RecordedReport) -> dict[str, Any]:
+    place = report.position
     return {
-        'target_info': report.get('label'),
-        'location': [] if place is None else [round(v, 1) for v in _to_map(episode, place)],
+        'target_info': report.label,
+        'location': [] if place is None else _decimetres(episode, place),
     }
+
+
+def _decimetres(episode: Episode, place: Sequence[float]) -> list[float]:
+    return [round(v, 1) for v in _to_map(episode, place)]

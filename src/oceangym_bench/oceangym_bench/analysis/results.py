@@ -16,8 +16,8 @@ from oceangym_core.config.starts import STRATA
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.files import read_json, read_yaml
 from oceangym_core.paths import user_path
-from oceangym_core.record.episode import Ending
 from oceangym_core.record.result_tree import is_oceangym_tree
+from oceangym_core.record.schema import Ending
 from oceangym_core.record.writer import RUN_FILE, SCORE_FILE
 from oceangym_core.scoring import rescore, SCORERS
 from oceangym_tasks.episode_files import PRIVILEGED_AGENTS

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from oceangym_agent.trace import read_trace, TRACE_FILE, TraceStep
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import MAX_JSON_BYTES, parse_json, read_json, read_text, read_yaml
+from oceangym_core.files import read_json, read_yaml
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import RecordedDecision, RecordedManeuver
 from oceangym_core.scoring.score import score_episode
 
 # What the page shows of a score.json.
@@ -29,8 +30,6 @@ class RunRecord:
         episode: What scorers take.
         score: Content of ``score.json``; scored anew where there is none.
         run: Content of ``run.yaml``.
-        lines: Observation index -> the step's line with all its texts.
-        end: The closing line; empty where the run was killed.
         trace: Observation index -> what the model was told and answered there.
         notes: What was missing or cut off.
     """
@@ -39,28 +38,26 @@ class RunRecord:
     episode: Episode
     score: Mapping[str, Any]
     run: Mapping[str, Any]
-    lines: Mapping[int, Mapping[str, Any]]
-    end: Mapping[str, Any]
     trace: Mapping[int, TraceStep]
     notes: tuple[str, ...]
 
-    def decision_on(self, index: int) -> Mapping[str, Any] | None:
+    def decision_on(self, index: int) -> RecordedDecision | None:
         """Return the decision that was taken on an observation, None where there is none."""
-        following = self.lines.get(index + 1)
+        following = self.episode.step_of.get(index + 1)
         if following is not None:
-            return mapping(following.get('decision')) or None
+            return following.decision
         last = index == self.episode.steps[-1].index
-        return (mapping(self.end.get('decision')) or None) if last else None
+        return self.episode.last_decision if last else None
 
-    def maneuver_after(self, index: int) -> Mapping[str, Any]:
-        """Return the maneuver that followed an observation; empty where there is none."""
-        return mapping(self.lines.get(index + 1, {}).get('maneuver'))
+    def maneuver_after(self, index: int) -> RecordedManeuver | None:
+        """Return the maneuver that followed an observation; None where there is none."""
+        following = self.episode.step_of.get(index + 1)
+        return None if following is None else following.maneuver
 
     def latency_on(self, index: int) -> float | None:
         """Return the wall time of the decision taken on an observation [s]."""
-        following = self.lines.get(index + 1) or self.end
-        value = mapping(following.get('wall')).get('latency_s')
-        return float(value) if isinstance(value, (int, float)) else None
+        following = self.episode.step_of.get(index + 1) or self.episode.end
+        return None if following is None else following.wall.latency_s
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -76,20 +73,11 @@ def read_run(directory: Path) -> RunRecord:
     """
     episode = load_episode(directory)
     notes = list(episode.notes)
-    lines: dict[int, Mapping[str, Any]] = {}
-    end: Mapping[str, Any] = {}
-    for line in _json_lines(directory / 'episode.jsonl'):
-        if line.get('kind') == 'end':
-            end = line
-        elif isinstance(line.get('index'), int):
-            lines[line['index']] = line
     return RunRecord(
         directory=directory,
         episode=episode,
         score=_score(directory, episode, notes),
         run=mapping(read_yaml(directory / 'run.yaml')),
-        lines=lines,
-        end=end,
         trace=_trace(directory, notes),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -119,14 +107,3 @@ def _trace(directory: Path, notes: list[str]) -> Mapping[int, TraceStep]:
     except OceanGymError as error:
         notes.append(f'What was said to the model is not shown: {error}')
         return {}
-
-
-def _json_lines(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a file's complete lines; one that is damaged is left out."""
-    for line in read_text(path, MAX_JSON_BYTES).split('\n')[:-1]:
-        try:
-            value = parse_json(line, path.name)
-        except OceanGymError:
-            continue
-        if isinstance(value, dict):
-            yield value

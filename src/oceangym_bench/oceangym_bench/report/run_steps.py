@@ -9,8 +9,9 @@ from typing import Any
 from oceangym_bench.report.pictures import BagViews
 from oceangym_bench.report.run_record import RunRecord
 from oceangym_bench.report.run_trace import Sent, TextPool, trace_entry, views_sent
-from oceangym_core.geometry import euler_from_quaternion, Pose
-from oceangym_core.record.episode import Step
+from oceangym_core.contract.actions import Course
+from oceangym_core.geometry import Pose
+from oceangym_core.record.schema import RecordedManeuver, Step
 
 
 def step_entries(
@@ -35,7 +36,7 @@ def step_entries(
 
 def place(record: RunRecord, step: Step) -> Pose:
     """Return where the vehicle was in map, as it itself believed if nobody knows better."""
-    return step.pose or record.episode.info.shift.to_map(step.estimate)
+    return step.pose or record.episode.info.shift.to_map(step.estimate.pose)
 
 
 def _entry(
@@ -49,7 +50,7 @@ def _entry(
         'p': _rounded(pose.position, 2),
         'yaw': round(math.degrees(pose.yaw), 1),
         'odom': _rounded(step.estimate.position, 1),
-        'odomYaw': round(math.degrees(euler_from_quaternion(step.estimate.quaternion)[2]), 1),
+        'odomYaw': round(math.degrees(step.estimate.pose.yaw), 1),
         'seen': [
             {'target': s.anchor, 'sensor': s.sensor, 'pixels': s.pixels, 'cells': s.cells}
             for s in step.sightings
@@ -57,7 +58,7 @@ def _entry(
         'contacts': [
             {'t': c.stamp, 'with': c.instance, 'speed': round(c.speed, 2)} for c in step.contacts
         ],
-        'standoff': [step.standoff_events, round(step.standoff_seconds, 1)],
+        'standoff': [step.standoff.events, round(step.standoff.seconds, 1)],
         'views': {**bag.pictures.get(step.index, {}), **views_sent(sent)},
         'memory': _memory(record, step.index, texts),
         'decision': _decision(record, step.index, texts),
@@ -76,38 +77,38 @@ def _decision(record: RunRecord, index: int, texts: TextPool) -> dict[str, Any] 
     decision = record.decision_on(index)
     if decision is None:
         return None
-    latency = record.latency_on(index)
     return {
-        'action': str(decision.get('action', '')),
-        'magnitude': decision.get('magnitude'),
-        'course': _course(decision),
-        'description': texts.add(decision.get('description') or ''),
-        'finds': [texts.add(text, 2000) for text in decision.get('finds') or []],
-        'reply': texts.add(decision.get('raw_reply') or ''),
-        'invalid': decision.get('invalid_replies', 0),
-        'tokensIn': decision.get('tokens_in', 0),
-        'tokensOut': decision.get('tokens_out', 0),
-        'cost': decision.get('cost', 0.0),
-        'latency': latency,
+        'action': decision.action.value,
+        'magnitude': decision.magnitude,
+        'course': _course(decision.course),
+        'description': texts.add(decision.description),
+        'finds': [texts.add(text, 2000) for text in decision.finds],
+        'reply': texts.add(decision.raw_reply),
+        'invalid': decision.invalid_replies,
+        'tokensIn': decision.tokens_in,
+        'tokensOut': decision.tokens_out,
+        'cost': decision.cost,
+        'latency': record.latency_on(index),
     }
 
 
-def _course(decision: Mapping[str, Any]) -> str:
+def _course(course: Course) -> str:
     """Return what go was asked for beside its distance, and of other actions nothing."""
     wordings = (
-        ('turn_deg', 'turn {:.0f}°'),
-        ('climb_m', 'climb {:.1f} m'),
-        ('altitude_m', 'altitude {:.1f} m'),
+        (course.turn_deg, 'turn {:.0f}°'),
+        (course.climb_m, 'climb {:.1f} m'),
+        (course.altitude_m, 'altitude {:.1f} m'),
     )
-    return ', '.join(text.format(decision[key]) for key, text in wordings if decision.get(key))
+    return ', '.join(text.format(value) for value, text in wordings if value)
 
 
-def _maneuver(maneuver: Mapping[str, Any]) -> dict[str, Any] | None:
-    if not maneuver:
+def _maneuver(maneuver: RecordedManeuver | None) -> dict[str, Any] | None:
+    if maneuver is None:
         return None
-    return {key: maneuver.get(key) for key in ('action', 'requested', 'applied', 'saturated')} | {
-        'end': maneuver.get('end_reason')
-    }
+    shown = maneuver.model_dump(
+        mode='json', include={'action', 'requested', 'applied', 'saturated'}
+    )
+    return {**shown, 'end': maneuver.end_reason.value}
 
 
 def _memory(record: RunRecord, index: int, texts: TextPool) -> list[int]:

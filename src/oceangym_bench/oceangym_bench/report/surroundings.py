@@ -14,8 +14,8 @@ import numpy as np
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Array, Pose
-from oceangym_core.record.episode import RunInfo
 from oceangym_core.record.provenance import world_sha256
+from oceangym_core.record.schema import RunInfo
 from oceangym_core.world.distance import build_distance_field, nearest_obstacle
 from oceangym_core.world.footprint import OrientedBox
 from oceangym_core.world.footprints import footprint_boxes

@@ -28,7 +28,7 @@ from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.geometry import Pose
 from oceangym_core.record.bag import BagWriter, typestore
-from oceangym_core.record.episode import Ending, RunInfo
+from oceangym_core.record.schema import Ending, RunInfo
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.scoring.score import score_episode
 from oceangym_core.testing.records import (

@@ -27,8 +27,9 @@ from oceangym_core.config.options import MODEL_AGENTS, RunOptions
 from oceangym_core.config.setup import EpisodeSetup
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import read_json
-from oceangym_core.record.episode import Ending, Episode, Step
+from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import Ending, Step
 from oceangym_core.record.version import benchmark_entry, BENCHMARK_VERSION
 from oceangym_core.record.writer import SCORE_FILE
 from oceangym_core.scoring import rescore

@@ -15,7 +15,8 @@ from oceangym_agent.trace import read_trace, TRACE_FILE
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import utf8_text
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Episode, RecordedReport
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.schema import RecordedReport
 
 # Poses are rounded in records: farther than this from where the model said, a place was changed [m].
 PLACE_TOLERANCE_M = 0.01
@@ -41,7 +42,7 @@ def report_difference(episode: Episode, run: Path) -> str:
     for line in read_trace(run):
         finds[line.index] = [_find(f, line.index) for f in (line.parsed or {}).get('finds', ())]
     reports: defaultdict[int, list[RecordedReport]] = defaultdict(list)
-    for report in (*(r for s in episode.steps for r in s.reports), *episode.last_reports):
+    for report in (report for line in episode.lines for report in line.reports):
         reports[report.observation_index].append(report)
     for index in sorted({*finds, *reports}):
         text = _compare(episode, index, finds.get(index, []), reports[index])
@@ -62,7 +63,7 @@ def _compare(
     for find, report in zip(finds, reports):
         if _written(find.label) != _written(report.label):
             return f'{report.label[:80]!r} was reported, {find.label[:80]!r} was found'
-        place = None if step is None else place_of(find, step.estimate)
+        place = None if step is None else place_of(find, step.estimate.pose)
         if not _same_place(place, report.position):
             return f'{report.label[:80]!r} was reported at {report.position}, found at {place}'
     return ''

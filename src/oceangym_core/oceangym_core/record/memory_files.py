@@ -15,8 +15,10 @@ import re
 from typing import Any
 
 from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import FindReport
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import read_json, utf8_text, write_atomic
+from oceangym_core.record.schema import RecordedReport
 
 TIMESTAMP_IN_NAME = re.compile(r'\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}')
 
@@ -51,6 +53,18 @@ class MemoryEntry:
     target_info: tuple[str, ...] = ()
     action: str = ''
     location: tuple[float, float, float] | None = None
+
+
+def find_text(report: FindReport | RecordedReport) -> str:
+    """Return what a find leaves in the important memory."""
+    words = [f'Target object found@@@ {report.label}']
+    if report.position is not None:
+        x, y, z = report.position
+        words.append(f'estimated position [{x:.1f}, {y:.1f}, {z:.1f}]')
+    seen = ' '.join(part for part in (report.direction, report.sensor) if part)
+    if seen:
+        words.append(f'detected by the {seen}')
+    return ', '.join(words)
 
 
 def read_memory(path: Path) -> tuple[MemoryEntry, ...]:

@@ -1,189 +1,406 @@
-"""The shape of ``run.yaml`` and of the lines of ``episode.jsonl``, checked when they are read."""
+"""The record of an episode: ``run.yaml`` and the lines of ``episode.jsonl``.
+
+One model each, by which a record is written, read, scored and shown.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator, GetCoreSchemaHandler
+from pydantic_core import core_schema, CoreSchema
 
 from oceangym_core.config.mission import MissionOrder
 from oceangym_core.config.starts import Start
 from oceangym_core.config.tasks import Target
-from oceangym_core.contract.actions import Action, Course
+from oceangym_core.contract.actions import Action, Course, EndReason
+from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift
-from oceangym_core.contract.observation import Contact, Sighting
-from oceangym_core.files import Schema
-from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import (
-    Ending,
-    RecordedDecision,
-    RecordedReport,
-    RunInfo,
-    Step,
-)
+from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
+from oceangym_core.files import Schema, utf8_text
+from oceangym_core.geometry import Array, Pose
+from oceangym_core.record.lines import rounded
 from oceangym_core.world.footprint import Footprint
 
 FORMAT = 1
 
-# Anything farther from the origin than this is no place on Earth's sea floor, but a broken file.
-Number = Annotated[float, Field(ge=-1e9, le=1e9)]
-Count = Annotated[int, Field(ge=0, le=10**9)]
-Vector = tuple[Number, Number, Number]
-Component = Annotated[float, Field(ge=-1.001, le=1.001)]
-Quaternion = tuple[Component, Component, Component, Component]
-Row = tuple[Number, Number, Number, Number, Component, Component, Component, Component]
 
+class Prepared:
+    """Annotation of a type: a function applied to values given in Python, not to those of a file.
 
-class _Line(Schema):
-    """Part of a line: like other schemas, but later versions may add keys."""
+    So a line that is made holds what its file will hold, and reading costs nothing more.
+    """
 
-    model_config = ConfigDict(extra='ignore')
+    def __init__(self, prepare: Callable[[Any], Any]) -> None:
+        self._prepare = prepare
 
-
-class PoseEntry(_Line):
-    """A pose."""
-
-    position: Vector
-    quaternion: Quaternion
-
-    def value(self) -> Pose:
-        """Return it with the quaternion, rounded in the file, normalised again."""
-        norm = float(np.linalg.norm(self.quaternion))
-        if not 0.9 < norm < 1.1:
-            raise ValueError(f'quaternion {self.quaternion} is not of unit length')
-        return Pose.of(self.position, np.asarray(self.quaternion) / norm)
-
-
-class TruthEntry(_Line):
-    """What the simulator knew."""
-
-    pose: PoseEntry
-    trajectory: tuple[Row, ...] = ()
-
-
-class DecisionEntry(_Line):
-    """A decision; descriptions and replies stay in the file."""
-
-    action: Action
-    magnitude: Number | None = None
-    turn_deg: Number | None = None
-    climb_m: Number | None = None
-    altitude_m: Number | None = None
-    invalid_replies: Count = 0
-    tokens_in: Count = 0
-    tokens_out: Count = 0
-    cost: Number = 0.0
-    notes: tuple[str, ...] = ()
-
-    def value(self) -> RecordedDecision:
-        """Return what scoring needs."""
-        return RecordedDecision(
-            action=self.action,
-            magnitude=self.magnitude,
-            course=Course(
-                turn_deg=self.turn_deg, climb_m=self.climb_m, altitude_m=self.altitude_m
-            ),
-            invalid_replies=self.invalid_replies,
-            tokens=self.tokens_in + self.tokens_out,
-            cost=self.cost,
-            notes=self.notes,
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema of the type, for JSON as it is and for Python behind the function."""
+        schema = handler(source)
+        return core_schema.json_or_python_schema(
+            json_schema=schema,
+            python_schema=core_schema.no_info_before_validator_function(self._prepare, schema),
         )
 
 
-class ReportEntry(_Line):
-    """A find report."""
+# Anything farther from the origin than this is no place on Earth's sea floor, but a broken file.
+Number = Annotated[float, Field(ge=-1e9, le=1e9)]
+Vector = tuple[Number, Number, Number]
+Component = Annotated[float, Field(ge=-1.001, le=1.001)]
+Quaternion = tuple[Component, Component, Component, Component]
 
-    label: Annotated[str, Field(max_length=1000)]
-    position: Vector | None = None
-    sigma: Number | None = None
-    sensor: str = ''
-    direction: str = ''
+# Of lines: rounded, and converted from NumPy's types.
+Measured = Annotated[Number, Prepared(rounded)]
+Part = Annotated[Component, Prepared(rounded)]
+Place = Annotated[tuple[Measured, Measured, Measured], Prepared(tuple)]
+Rotation = Annotated[tuple[Part, Part, Part, Part], Prepared(tuple)]
+Row = Annotated[
+    tuple[Measured, Measured, Measured, Measured, Part, Part, Part, Part], Prepared(tuple)
+]
+Count = Annotated[int, Field(ge=0, le=10**9), Prepared(int)]
+Flag = Annotated[bool, Prepared(bool)]
+Text = Annotated[str, Prepared(utf8_text)]
+
+
+class Ending(str, Enum):
+    """Why an episode ended. INTERRUPTED: the record stops without saying why (killed)."""
+
+    STOP = 'stop'
+    TIME = 'time'
+    BOUNDS = 'bounds'
+    BATTERY = 'battery'
+    CANCELLED = 'cancelled'
+    BUDGET = 'budget'
+    ERROR = 'error'
+    INTERRUPTED = 'interrupted'
+
+    @property
+    def partial(self) -> bool:
+        """Whether the episode was cut short from outside and stays out of result tables."""
+        return self in (Ending.CANCELLED, Ending.BUDGET, Ending.ERROR, Ending.INTERRUPTED)
+
+
+class _Part(Schema):
+    """Part of a line: like other schemas, but later versions may add keys.
+
+    Only what was given is written: keys that not every line has are given where they belong.
+    """
+
+    model_config = ConfigDict(extra='ignore', from_attributes=True)
+
+
+class RecordedPose(_Part):
+    """A pose; its quaternion is rounded."""
+
+    position: Place
+    quaternion: Rotation
+
+    @field_validator('quaternion')
+    @classmethod
+    def _unit(cls, quaternion: Rotation) -> Rotation:
+        if not 0.81 < sum(component**2 for component in quaternion) < 1.21:
+            raise ValueError('it is not of unit length')
+        return quaternion
+
+    @cached_property
+    def pose(self) -> Pose:
+        """The pose with the quaternion normalised again."""
+        norm = float(np.linalg.norm(self.quaternion))
+        return Pose.of(self.position, np.asarray(self.quaternion) / norm)
+
+
+class Estimate(RecordedPose):
+    """Where base_link was in odom as the agent knew it.
+
+    Attributes:
+        sigma: One-sigma of x, y, z [m].
+        battery: Remaining charge 0..1.
+    """
+
+    sigma: Place | None = None
+    battery: Measured | None = None
+
+
+class Truth(_Part):
+    """What the simulator knew: base_link in map, rows t, x, y, z, qx, qy, qz, qw on the way there."""
+
+    pose: RecordedPose
+    trajectory: Annotated[tuple[Row, ...], Prepared(tuple)] = ()
+
+
+class RecordedDecision(_Part):
+    """A decision, see `decisions.Decision`; its latency is among the step's wall-clock fields.
+
+    ``turn_deg``, ``climb_m`` and ``altitude_m`` are written for `Action.GO` alone, notes where there
+    are any.
+    """
+
+    index: Count = 0
+    action: Action
+    magnitude: Measured | None = None
+    turn_deg: Measured | None = None
+    climb_m: Measured | None = None
+    altitude_m: Measured | None = None
+    description: Text = ''
+    finds: tuple[Text, ...] = ()
+    raw_reply: Text = ''
+    invalid_replies: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    cost: Measured = 0.0
+    notes: tuple[Text, ...] = ()
+
+    @classmethod
+    def of(cls, decision: Decision) -> RecordedDecision:
+        """Return a decision as it is recorded."""
+        given = {**vars(decision), **_course(decision)}
+        return cls(**{key: value for key, value in given.items() if key != 'notes' or value})
+
+    @property
+    def course(self) -> Course:
+        """What `Action.GO` was asked for beside its distance."""
+        return Course(turn_deg=self.turn_deg, climb_m=self.climb_m, altitude_m=self.altitude_m)
+
+    @property
+    def tokens(self) -> int:
+        """Of the model calls behind it."""
+        return self.tokens_in + self.tokens_out
+
+
+class RecordedManeuver(_Part):
+    """A maneuver, see `observation.ManeuverResult`; what only `Action.GO` has is written for it alone."""
+
+    action: Action
+    requested: Measured
+    applied: Measured
+    turn_deg: Measured | None = None
+    climb_m: Measured | None = None
+    altitude_m: Measured | None = None
+    turned_deg: Measured | None = None
+    climbed_m: Measured | None = None
+    saturated: Flag
+    end_reason: EndReason
+    t_start: Measured
+    t_end: Measured
+
+    @classmethod
+    def of(cls, maneuver: ManeuverResult) -> RecordedManeuver:
+        """Return a maneuver as it is recorded."""
+        given = {**vars(maneuver), **_course(maneuver)}
+        if maneuver.action is not Action.GO:
+            del given['turned_deg'], given['climbed_m']
+        return cls(**given)
+
+
+def _course(value: Decision | ManeuverResult) -> dict[str, float | None]:
+    return asdict(value.course) if value.action is Action.GO else {}
+
+
+class RecordedReport(_Part):
+    """A find report, see `decisions.FindReport`; `accepted` ones count."""
+
+    label: Annotated[Text, Field(max_length=1000)]
+    position: Place | None = None
+    sigma: Measured | None = None
+    sensor: Text = ''
+    direction: Text = ''
     observation_index: Count
-    stamp: Number
-    accepted: bool
+    stamp: Measured
+    accepted: Flag
 
-    def value(self) -> RecordedReport:
-        """Return it as a value."""
-        return RecordedReport(**self.model_dump())
+    @classmethod
+    def of(cls, report: FindReport, accepted: bool) -> RecordedReport:
+        """Return a report as it is recorded."""
+        return cls(**vars(report), accepted=accepted)
 
 
-class SightingEntry(_Line):
-    """How much of a target a sensor saw."""
+class RecordedSighting(_Part):
+    """How much of a target a sensor showed, see `observation.Sighting`."""
 
-    anchor: str
-    sensor: str
+    anchor: Text
+    sensor: Text
     pixels: Count = 0
     cells: Count = 0
 
 
-class ContactEntry(_Line):
-    """A collision."""
+class RecordedContact(_Part):
+    """A collision, see `observation.Contact`."""
 
-    stamp: Number
-    instance: str
-    speed: Number
+    stamp: Measured
+    instance: Text
+    speed: Measured
 
 
-class StandoffEntry(_Line):
-    """Violations of the stand-off distance."""
+class Standoff(_Part):
+    """Violations of the stand-off distance, and the time spent inside it [s]."""
 
     events: Count = 0
-    seconds: Number = 0.0
+    seconds: Measured = 0.0
 
 
-class WallEntry(_Line):
-    """Wall-clock fields, apart from which a seed determines the line."""
+class Wall(_Part):
+    """Wall-clock fields, apart from which a seed determines the line.
 
-    latency_s: Number = 0.0
+    Attributes:
+        written: When the line was written.
+        latency_s: Of the decision [s].
+    """
+
+    written: str = ''
+    latency_s: Measured = 0.0
 
 
-class StepLine(_Line):
-    """One observation."""
+class Step(_Part):
+    """One line of the record: an observation and what led to it.
 
-    kind: Literal['reset', 'step']
+    Attributes:
+        index: Of the observation that closes the step; 0 for the reset.
+        t: Simulation time of that observation [s].
+        kind: The reset's line has no maneuver.
+        decision: None at the reset or where the agent published none.
+        maneuver: What became of it.
+        estimate: base_link in odom as the agent knew it.
+        truth: None without truth; the keys after it, up to `image_hashes`, are missing then, too.
+        sightings, contacts, standoff, boundary, image_hashes: See `observation.StepTruth`.
+        reports: Made since the line before.
+        wall: What wall time decides.
+    """
+
     index: Count
-    t: Number
-    decision: DecisionEntry | None = None
-    estimate: PoseEntry
-    truth: TruthEntry | None = None
-    sightings: tuple[SightingEntry, ...] = ()
-    contacts: tuple[ContactEntry, ...] = ()
-    standoff: StandoffEntry = StandoffEntry()
+    t: Measured
+    kind: Literal['reset', 'step']
+    decision: RecordedDecision | None = None
+    maneuver: RecordedManeuver | None = None
+    estimate: Estimate
+    truth: Truth | None = None
+    sightings: tuple[RecordedSighting, ...] = ()
+    contacts: tuple[RecordedContact, ...] = ()
+    standoff: Standoff = Standoff()
     boundary: Count = 0
-    reports: tuple[ReportEntry, ...] = ()
-    wall: WallEntry = WallEntry()
+    image_hashes: dict[str, str] = {}
+    reports: tuple[RecordedReport, ...] = ()
+    wall: Wall = Wall()
 
-    def value(self) -> Step:
-        """Return it as scorers take it."""
-        rows = self.truth.trajectory if self.truth is not None else ()
-        return Step(
-            index=self.index,
-            t=self.t,
-            decision=None if self.decision is None else self.decision.value(),
-            estimate=self.estimate.value(),
-            pose=None if self.truth is None else self.truth.pose.value(),
-            trajectory=np.array(rows, dtype=float).reshape(-1, 8),
-            sightings=tuple(Sighting(**s.model_dump()) for s in self.sightings),
-            contacts=tuple(Contact(**c.model_dump()) for c in self.contacts),
-            standoff_events=self.standoff.events,
-            standoff_seconds=self.standoff.seconds,
-            boundary_events=self.boundary,
-            reports=tuple(report.value() for report in self.reports),
-            latency_s=self.wall.latency_s,
+    @classmethod
+    def of(
+        cls,
+        *,
+        index: int,
+        navigation: NavigationState,
+        truth: StepTruth | None,
+        maneuver: ManeuverResult | None,
+        decision: Decision | None,
+        reports: tuple[RecordedReport, ...],
+        wall: Wall,
+    ) -> Step:
+        """Return the line of an observation; the parameters are those of `RunWriter.write_step`."""
+        known: dict[str, Any] = {'truth': None}
+        if truth is not None:
+            known = {
+                'truth': Truth.model_validate(truth),
+                'sightings': truth.sightings,
+                'contacts': truth.contacts,
+                'standoff': Standoff(events=truth.standoff_events, seconds=truth.standoff_seconds),
+                'boundary': truth.boundary_events,
+                'image_hashes': dict(sorted(truth.image_hashes.items())),
+            }
+        return cls(
+            index=index,
+            t=navigation.stamp,
+            kind='reset' if maneuver is None else 'step',
+            decision=None if decision is None else RecordedDecision.of(decision),
+            maneuver=None if maneuver is None else RecordedManeuver.of(maneuver),
+            estimate=Estimate(
+                position=navigation.pose.position,
+                quaternion=navigation.pose.quaternion,
+                sigma=navigation.position_sigma,
+                battery=navigation.battery,
+            ),
+            **known,
+            reports=reports,
+            wall=wall,
         )
 
+    @property
+    def pose(self) -> Pose | None:
+        """base_link in map; None without truth."""
+        return None if self.truth is None else self.truth.pose.pose
 
-class EndLine(_Line):
-    """The last line of a record that was closed."""
+    @cached_property
+    def trajectory(self) -> Array:
+        """(T, 8) rows t, x, y, z, qx, qy, qz, qw in map; none without truth."""
+        rows = () if self.truth is None else self.truth.trajectory
+        return np.array(rows, dtype=float).reshape(-1, 8)
+
+
+class End(_Part):
+    """The last line of a record that was closed: why it ended, its stop and the last reports."""
 
     kind: Literal['end']
-    t: Number
+    t: Measured
     ending: Ending
-    message: str = ''
-    decision: DecisionEntry | None = None
-    reports: tuple[ReportEntry, ...] = ()
+    message: Text = ''
+    decision: RecordedDecision | None = None
+    reports: tuple[RecordedReport, ...] = ()
+    wall: Wall = Wall()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """What is fixed before an episode begins; the content of ``run.yaml``.
+
+    Attributes:
+        run_id: Name of the run directory.
+        options: Resolved run options.
+        task, water, profile: What was read from their files.
+        agent: Name of the agent.
+        privileged: Whether the agent may use truth.
+        world_name, world_seed, world_sha256: Of the world.
+        lower, upper: Bounds in map [m].
+        targets: With weights and footprints.
+        shift: Frame of the agent in map.
+        start: Place and nearest target.
+        t_max, t_interval: [s].
+        order: Where to search, as the agent was told; None if it was told nothing.
+        has_truth: Whether the backend knows the truth; without it nothing can be scored.
+        benchmark: What its scores are comparable with, see `benchmark_version`; empty in records
+            of before there was one.
+        experience: Where the agent's memory of earlier runs comes from.
+        versions, git: Provenance.
+        started: Wall time of the start.
+    """
+
+    run_id: str
+    options: Mapping[str, Any]
+    task: Mapping[str, Any]
+    water: Mapping[str, Any]
+    profile: Mapping[str, Any]
+    agent: str
+    privileged: bool
+    world_name: str
+    world_seed: int
+    world_sha256: str
+    lower: Vector
+    upper: Vector
+    targets: tuple[Target, ...]
+    shift: FrameShift
+    start: Start
+    t_max: float
+    t_interval: float
+    has_truth: bool
+    order: MissionOrder | None = None
+    benchmark: Mapping[str, Any] = field(default_factory=dict)
+    experience: tuple[Mapping[str, Any], ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    git: Mapping[str, Any] = field(default_factory=dict)
+    started: str = ''
 
 
 class BoxEntry(Schema):

@@ -31,6 +31,7 @@ SENSOR_FOLDERS = ('sonars', 'environments')
 # Beside the package `scoring`, what its scorers take from elsewhere.
 SCORER_MODULES = (
     'record/episode.py',
+    'record/schema.py',
     'world/footprint.py',
     'world/footprints.py',
     'contract/labels.py',

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 import json
 import os
@@ -10,6 +11,7 @@ from pathlib import Path
 import re
 from typing import Any, TextIO
 
+from pydantic import ValidationError
 import yaml
 
 from oceangym_core.assets import assets_root
@@ -22,19 +24,11 @@ from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift
 from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import is_utf8, SAFE_DUMPER, utf8_text, write_atomic
+from oceangym_core.files import is_utf8, SAFE_DUMPER, schema_error, utf8_text, write_atomic
 from oceangym_core.paths import user_path
-from oceangym_core.record.episode import Ending, Episode, RunInfo
-from oceangym_core.record.lines import (
-    decision_entry,
-    find_text,
-    line_text,
-    maneuver_entry,
-    report_entry,
-    rounded,
-    truth_entries,
-)
-from oceangym_core.record.memory_files import ACTION_WORDS, MemoryEntry, write_memory
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.lines import line_text, rounded
+from oceangym_core.record.memory_files import ACTION_WORDS, find_text, MemoryEntry, write_memory
 from oceangym_core.record.model_identity import model_entry
 from oceangym_core.record.provenance import (
     experience_sources,
@@ -42,8 +36,16 @@ from oceangym_core.record.provenance import (
     package_versions,
     world_sha256,
 )
-from oceangym_core.record.reader import episode_of, parse_end, parse_step
-from oceangym_core.record.schema import run_file_content
+from oceangym_core.record.schema import (
+    End,
+    Ending,
+    RecordedDecision,
+    RecordedReport,
+    run_file_content,
+    RunInfo,
+    Step,
+    Wall,
+)
 from oceangym_core.record.version import benchmark_entry
 from oceangym_core.world.world import Bounds, World
 
@@ -177,8 +179,8 @@ class RunWriter:
         self.info = info
         self._clock = clock
         self._stream: TextIO | None = None
-        self._steps: list[str] = []
-        self._end: str | None = None
+        self._steps: list[Step] = []
+        self._end: End | None = None
         self._places: dict[int, tuple[float, float, float]] = {}
         self._memory: list[MemoryEntry] = []
         self._important: list[MemoryEntry] = []
@@ -227,27 +229,19 @@ class RunWriter:
             reports: Made since the line before, each with whether it was accepted.
         """
         self._places[index] = navigation.pose.position
-        line = {
-            'index': index,
-            't': navigation.stamp,
-            'kind': 'reset' if maneuver is None else 'step',
-            'decision': decision_entry(decision),
-            'maneuver': None if maneuver is None else maneuver_entry(maneuver),
-            'estimate': {
-                'position': navigation.pose.position,
-                'quaternion': navigation.pose.quaternion,
-                'sigma': navigation.position_sigma,
-                'battery': navigation.battery,
-            },
-            **truth_entries(truth),
-            'reports': [report_entry(report, ok) for report, ok in reports],
-            'wall': self._wall(decision),
-        }
-        text = line_text(line)
         # A line that could not be read back is refused here, where its cause is still at hand.
-        parse_step(text, f'observation {index}')
-        self._append(text)
-        self._steps.append(text)
+        with _refusing(Step, f'observation {index}'):
+            step = Step.of(
+                index=index,
+                navigation=navigation,
+                truth=truth,
+                maneuver=maneuver,
+                decision=decision,
+                reports=tuple(RecordedReport.of(report, ok) for report, ok in reports),
+                wall=self._wall(decision),
+            )
+        self._append(step)
+        self._steps.append(step)
         self._remember(decision, reports)
 
     def write_end(
@@ -260,16 +254,16 @@ class RunWriter:
         reports: Sequence[tuple[FindReport, bool]] = (),
     ) -> None:
         """Append the closing line: why the episode ended, its stop, and reports since the last step."""
-        line = {
-            'kind': 'end',
-            't': t,
-            'ending': ending.value,
-            'message': message,
-            'decision': decision_entry(decision),
-            'reports': [report_entry(report, ok) for report, ok in reports],
-            'wall': self._wall(decision),
-        }
-        self._end = line_text(line)
+        with _refusing(End, 'the closing line'):
+            self._end = End(
+                kind='end',
+                t=t,
+                ending=ending,
+                message=message,
+                decision=None if decision is None else RecordedDecision.of(decision),
+                reports=tuple(RecordedReport.of(report, ok) for report, ok in reports),
+                wall=self._wall(decision),
+            )
         self._append(self._end)
         self._remember(decision, reports)
 
@@ -281,10 +275,10 @@ class RunWriter:
 
     def episode(self) -> Episode:
         """Return the episode so far, as a reader of the files would see it."""
-        return episode_of(
-            self.info,
-            [parse_step(text, 'record') for text in self._steps],
-            None if self._end is None else parse_end(self._end, 'record'),
+        return Episode(
+            info=self.info,
+            steps=tuple(self._steps),
+            end=self._end,
             memory=tuple(self._memory),
             important=tuple(self._important),
         )
@@ -295,14 +289,15 @@ class RunWriter:
             self._stream.close()
             self._stream = None
 
-    def _wall(self, decision: Decision | None) -> dict[str, Any]:
-        return {
-            'written': self._clock().isoformat(timespec='milliseconds'),
-            'latency_s': 0.0 if decision is None else decision.latency_s,
-        }
+    def _wall(self, decision: Decision | None) -> Wall:
+        return Wall(
+            written=self._clock().isoformat(timespec='milliseconds'),
+            latency_s=0.0 if decision is None else decision.latency_s,
+        )
 
-    def _append(self, text: str) -> None:
+    def _append(self, line: Step | End) -> None:
         if self._stream is not None:
+            text = line_text(line.model_dump(mode='json', exclude_unset=True))
             try:
                 self._stream.write(text + '\n')
                 self._stream.flush()
@@ -347,3 +342,12 @@ class RunWriter:
     def _write_memories(self) -> None:
         write_memory(self._memory_path, self._memory)
         write_memory(self._important_path, self._important)
+
+
+@contextmanager
+def _refusing(model: type[Step] | type[End], where: str) -> Iterator[None]:
+    """Tell of a value that no line can hold as a reader would."""
+    try:
+        yield
+    except ValidationError as error:
+        raise schema_error(where, model, error) from error

@@ -11,9 +11,10 @@ import numpy as np
 from oceangym_core.config.sonars import DECISION_SONAR, load_sonar, SonarFile
 from oceangym_core.config.tasks import Target
 from oceangym_core.contract.actions import SENSOR_AXES
-from oceangym_core.contract.observation import CameraSpec, Sighting
+from oceangym_core.contract.observation import CameraSpec
 from oceangym_core.geometry import Array
-from oceangym_core.record.episode import Episode, resolved, Step
+from oceangym_core.record.episode import Episode, resolved
+from oceangym_core.record.schema import RecordedSighting, Step
 from oceangym_core.world.footprint import OrientedBox
 
 _SAMPLE_M = 0.5
@@ -78,7 +79,7 @@ def _axis_samples(box: OrientedBox) -> Array:
 
 def _in_view(
     step: Step,
-    sighting: Sighting,
+    sighting: RecordedSighting,
     samples: Array,
     camera_range: float,
     sonar: SonarFile,

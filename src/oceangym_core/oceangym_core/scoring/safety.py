@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oceangym_core.contract.observation import Contact
 from oceangym_core.record.episode import Episode
+from oceangym_core.record.schema import RecordedContact
 
 # Contacts with one instance closer in time than this are one collision [s].
 DEBOUNCE_S = 3.0
@@ -26,7 +26,7 @@ class SafetyReport:
     path_length: float
 
 
-def debounce(contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
+def debounce(contacts: tuple[RecordedContact, ...]) -> tuple[RecordedContact, ...]:
     """Return one contact per bump: those that begin more than 3 s after the last with an instance."""
     last: dict[str, float] = {}
     bumps = []
@@ -50,8 +50,8 @@ def assess_safety(episode: Episode) -> SafetyReport:
         collisions=len(bumps),
         collided_with=tuple(sorted({bump.instance for bump in bumps})),
         hardest_contact=max((bump.speed for bump in bumps), default=0.0),
-        boundary_events=sum(step.boundary_events for step in episode.steps),
-        standoff_events=sum(step.standoff_events for step in episode.steps),
-        standoff_seconds=sum(step.standoff_seconds for step in episode.steps),
+        boundary_events=sum(step.boundary for step in episode.steps),
+        standoff_events=sum(step.standoff.events for step in episode.steps),
+        standoff_seconds=sum(step.standoff.seconds for step in episode.steps),
         path_length=path_length(episode),
     )

@@ -106,7 +106,7 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         'model_notes': list(dict.fromkeys(note for d in decisions for note in d.notes)),
         'tokens': sum(d.tokens for d in decisions),
         'cost_usd': sum(d.cost for d in decisions),
-        'wall': {'latency_s': sum(step.latency_s for step in episode.steps)},
+        'wall': {'latency_s': sum(step.wall.latency_s for step in episode.steps)},
     }
     tidy: dict[str, Any] = _tidy(content)
     return tidy

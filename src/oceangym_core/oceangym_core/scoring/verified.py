@@ -10,7 +10,8 @@ import numpy as np
 
 from oceangym_core.config.tasks import Target
 from oceangym_core.geometry import Array
-from oceangym_core.record.episode import Episode, RecordedReport
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.schema import RecordedReport
 from oceangym_core.scoring.results import (
     closest_distances,
     distance_score,

@@ -24,7 +24,8 @@ from oceangym_core.contract.observation import (
     StepTruth,
 )
 from oceangym_core.geometry import Pose
-from oceangym_core.record.episode import Ending, Episode, RunInfo
+from oceangym_core.record.episode import Episode
+from oceangym_core.record.schema import Ending, RunInfo
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.world.footprint import Footprint
 

@@ -45,7 +45,7 @@ from oceangym_core.nodes.node import (
     read_stream,
     run_node,
 )
-from oceangym_core.record.episode import Ending
+from oceangym_core.record.schema import Ending
 from oceangym_core.world.world import load_world, World, world_path
 from oceangym_tasks.episode_files import open_episode
 from oceangym_tasks.nodes.attendance import Attendance
