@@ -16,6 +16,7 @@ from oceangym_core.contract.topics import CONTRACT, Stream
 from oceangym_core.errors import OceanGymError
 from oceangym_setup.dependency_lint import MAY_IMPORT
 from oceangym_setup.workspace import PACKAGES
+from package_drawing import drawing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -81,9 +82,24 @@ def package_table() -> str:
         lines.append(
             f'| **`{package}`** | {_first_sentence(folder)} | {allowed or "none of ours"} |'
         )
-        folders = sorted(init.parent for init in folder.glob('*/__init__.py'))
-        lines += [f'| `{package}/{sub.name}` | {_first_sentence(sub)} | |' for sub in folders]
+        lines += [
+            f'| `{package}/{name}` | {_first_sentence(folder / name)} | |'
+            for name in _folders_of(package)
+        ]
     return '\n'.join(lines)
+
+
+def package_drawing() -> str:
+    """Return the packages, their folders and imports as SVG."""
+    # The messages are used in every folder `nodes`; arrows to them would say nothing.
+    packages = [name for name in PACKAGES if name in MAY_IMPORT]
+    imports = {name: MAY_IMPORT[name] for name in packages}
+    return drawing(imports, {name: _folders_of(name) for name in packages}) + '\n'
+
+
+def _folders_of(package: str) -> list[str]:
+    inits = (ROOT / 'src' / package / package).glob('*/__init__.py')
+    return sorted(init.parent.name for init in inits)
 
 
 def _first_sentence(folder: Path) -> str:
@@ -96,7 +112,8 @@ def _first_sentence(folder: Path) -> str:
     return text.replace('``', '`')
 
 
-GENERATED: dict[str, dict[str, Callable[[], str]]] = {
+DRAWING = 'docs/packages.svg'
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
     'docs/running.md': {'arguments': option_table},
     'docs/models.md': {'presets': preset_table},
     'docs/contract.md': {'topics': topic_table, 'interfaces': interface_texts},
@@ -118,10 +135,16 @@ def replace_part(text: str, name: str, content: str) -> str:
     return f'{head}{begin}\n{content.strip()}\n{end}{tail}'
 
 
+GENERATED = (*TABLES, DRAWING)
+"""Files of which something is generated."""
+
+
 def filled(page: str) -> str:
-    """Return a page of `GENERATED` with its generated parts up to date."""
+    """Return a file of `GENERATED` as it has to be."""
+    if page == DRAWING:
+        return package_drawing()
     text = (ROOT / page).read_text(encoding='utf-8')
-    for name, make in GENERATED[page].items():
+    for name, make in TABLES[page].items():
         text = replace_part(text, name, make())
     return text
 

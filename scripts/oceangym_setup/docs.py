@@ -16,7 +16,7 @@ from oceangym_setup.progress import run_logged, say, step
 from oceangym_setup.venv import interpreter, pip_environment, PIP_REMEDIES, venv_key
 from oceangym_setup.workspace import digest, SetupLock, Workspace
 
-_STAMP = 'docs'
+_STAMP, _TRIED = 'docs', 'docs-tried'
 
 
 def lock_file(workspace: Workspace) -> Path:
@@ -65,12 +65,20 @@ def ensure(workspace: Workspace) -> None:
 
 
 def ensure_for_tests(workspace: Workspace) -> None:
-    """Install it where that is possible; where it fails, say what is skipped."""
-    try:
-        ensure(workspace)
-    except SetupError as error:
-        say(f'not installed: {error.problem.splitlines()[0]}')
-        say('without it the build of the manual is not tested; to see why: scripts/oceangym docs')
+    """Install it where that is possible; where it fails, say what is skipped.
+
+    What failed once is not tried again before the lock file changes or ``setup --clean``.
+    """
+    if is_installed(workspace):
+        return
+    if not workspace.is_done(_TRIED, _key(workspace)):
+        try:
+            ensure(workspace)
+            return
+        except SetupError as error:
+            say(f'not installed: {error.problem.splitlines()[0]}')
+            workspace.mark_done(_TRIED, _key(workspace))
+    say('the build of the manual is not tested; to install what it needs: scripts/oceangym docs')
 
 
 def build(python: Path, *, root: Path, site: Path) -> int:

@@ -12,6 +12,8 @@ from manual_tables import filled, GENERATED, topic_table
 from oceangym_core.contract.actions import DIRECTIONS
 from oceangym_setup import docs
 from oceangym_setup.cli import workspace_here
+from oceangym_setup.workspace import PACKAGES
+from package_drawing import layers, needed
 
 WORKSPACE = workspace_here(os.environ)
 README = WORKSPACE.root / 'README.md'
@@ -33,6 +35,25 @@ def test_the_six_directions_share_a_row() -> None:
     table = topic_table()
     assert '`camera/<dir>/image_raw`' in table
     assert not any(f'/{direction}/' in table for direction in DIRECTIONS)
+
+
+def test_the_drawing_has_packages_above_what_they_import() -> None:
+    imports = {'top': {'left', 'core'}, 'left': {'core'}, 'core': set(), 'right': {'core'}}
+    assert layers(imports) == [['core'], ['left', 'right'], ['top']]
+    assert needed(imports, 'top') == {'left'}  # core comes with left
+    with pytest.raises(ValueError, match='circle'):
+        layers({'a': {'b'}, 'b': {'a'}})
+
+
+def test_every_package_without_ros_has_a_page_of_its_interfaces() -> None:
+    settings = (WORKSPACE.root / 'mkdocs.yml').read_text(encoding='utf-8')
+    for package in PACKAGES:
+        modules = list((WORKSPACE.root / 'src' / package / package).glob('*.py'))
+        if len(modules) < 2 or package == 'oceangym':  # no code yet; processes and launch files
+            continue
+        page = WORKSPACE.root / 'docs/api' / f'{package}.md'
+        assert f'::: {package}\n' in page.read_text(encoding='utf-8')
+        assert f'- src/{package}\n' in settings, f'paths of mkdocs.yml lack src/{package}'
 
 
 def test_the_readme_is_short_and_begins_with_two_commands() -> None:

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from oceangym_setup import test_extras
+from oceangym_setup import docs, test_extras
 from oceangym_setup.errors import SetupError
 from oceangym_setup.test_extras import BROWSER, ensure, is_wanted, SDFORMAT
 from oceangym_setup.workspace import Workspace
@@ -99,3 +99,33 @@ def test_tests_of_other_packages_do_not_ask_for_it(tmp_path):
     assert not is_wanted(BROWSER.tested_package, tmp_path, ['src/oceangym_core/test'])
     assert is_wanted(SDFORMAT.tested_package, tmp_path, [])
     assert not is_wanted(SDFORMAT.tested_package, tmp_path, ['src/oceangym_bench/test'])
+
+
+def test_the_packages_of_the_manual_are_installed_once_and_a_failure_skips_its_test(
+    workspace, monkeypatch, capsys
+):
+    (workspace.root / 'requirements').mkdir()
+    docs.lock_file(workspace).write_text('mkdocs==1.6.1\n', encoding='utf-8')
+    commands = []
+
+    def run_logged(shown, command, **kw):
+        words = [str(word) for word in command]
+        commands.append(words[2])
+        if 'pip' in words and failing:
+            raise SetupError('no network', 'connect it')
+        workspace.docs_python.parent.mkdir(parents=True, exist_ok=True)
+        workspace.docs_python.touch()
+
+    monkeypatch.setattr(docs, 'run_logged', run_logged)
+    failing = True
+    docs.ensure_for_tests(workspace)
+    docs.ensure_for_tests(workspace)
+    told = capsys.readouterr().err
+    assert commands == ['venv', 'pip'] and not docs.is_installed(workspace)
+    assert 'no network' in told and told.count('scripts/oceangym docs') == 2
+    failing = False
+    docs.ensure(workspace)  # who asks for the manual itself is not held back by that
+    docs.ensure(workspace)
+    assert commands == ['venv', 'pip'] * 2 and docs.is_installed(workspace)
+    docs.lock_file(workspace).write_text('mkdocs==1.6.2\n', encoding='utf-8')
+    assert not docs.is_installed(workspace)

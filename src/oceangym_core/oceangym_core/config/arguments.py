@@ -1,4 +1,4 @@
-"""The table of a run's arguments, which the command line, launch files and README are made from."""
+"""The table of a run's arguments, which the command line, launch files and manual are made from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line's help and the README say of a run's arguments."""
+"""What the command line's help and the manual say of a run's arguments."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _values_note(argument: Argument) -> str:
 
 
 def option_table() -> str:
-    """Return the README's table of arguments (Markdown)."""
+    """Return the manual's table of arguments (Markdown)."""
     rows = ['| argument | default | values | meaning |', '|---|---|---|---|']
     for argument in ARGUMENTS:
         values = ' '.join(f'`{c}`' for c in choices_of(argument))
