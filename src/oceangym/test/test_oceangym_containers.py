@@ -112,7 +112,7 @@ def test_the_workflow_builds_and_tests_on_jazzy_and_on_wheels():
     assert set(workflow[True]) == {'push', 'pull_request'}
     assert workflow['permissions'] == {'contents': 'read'}
     jobs = workflow['jobs']
-    assert set(jobs) == {'wheels', 'jazzy', 'docker'}
+    assert set(jobs) == {'wheels', 'jazzy', 'docs', 'docker'}
     for job in jobs.values():
         assert job['timeout-minutes'] <= 60
         for step in job['steps']:
@@ -124,3 +124,4 @@ def test_the_workflow_builds_and_tests_on_jazzy_and_on_wheels():
         assert words in commands
     assert jobs['docker']['strategy']['matrix']['target'] == ['ci', 'sim', 'vehicle']
     assert any(step.get('run') == './.ci/run' for step in jobs['wheels']['steps'])
+    assert jobs['docs']['steps'][-1]['run'] == './scripts/oceangym docs'
