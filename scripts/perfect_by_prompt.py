@@ -27,8 +27,9 @@ from oceangym_bench.execution.simulator_cache import Hangar
 from oceangym_core.config.options import RunOptions
 from oceangym_core.contract.decisions import FindReport
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.episode import Episode, RecordedReport
+from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import RecordedReport
 from oceangym_core.scoring.verified import judge_reports, score_verified
 
 EYES = 'perfect_eyes'
@@ -108,20 +109,13 @@ def row(hangar: Hangar, options: RunOptions, way: str, folder: Path) -> str:
 def with_reports(episode: Episode, made: Iterable[FindReport]) -> Episode:
     """Return the same flight with other reports, as perfect eyes make them."""
     recorded = tuple(
-        RecordedReport(
-            label=report.label,
-            position=report.position,
-            sigma=None,
-            sensor=report.sensor,
-            direction=report.direction,
-            observation_index=report.observation_index or 0,
-            stamp=report.stamp,
-            accepted=True,
-        )
+        RecordedReport.of(replace(report, observation_index=report.observation_index or 0), True)
         for report in made
     )
-    steps = tuple(replace(step, reports=()) for step in episode.steps)
-    return replace(episode, steps=steps, last_reports=recorded)
+    *before, last = (step.model_copy(update={'reports': ()}) for step in episode.steps)
+    steps = (*before, last.model_copy(update={'reports': recorded}))
+    end = episode.end and episode.end.model_copy(update={'reports': ()})
+    return replace(episode, steps=steps, end=end)
 
 
 if __name__ == '__main__':

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from oceangym_core.contract.actions import ROTATIONS
 from oceangym_core.record.reader import parse_line
-from oceangym_core.record.schema import Step
-from oceangym_core.record.writer import EPISODE_FILE
+from oceangym_core.record.schema import EPISODE_FILE, Step
 
 # Without a terminal, every so many steps get a line.
 LINE_EVERY = 10

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from oceangym_core.errors import OceanGymError
 from oceangym_core.paths import user_path
-from oceangym_core.record.writer import EPISODE_FILE, RUN_FILE
+from oceangym_core.record.schema import EPISODE_FILE, RUN_FILE
 
 BENCHMARK_FILE = 'benchmark.yaml'
 

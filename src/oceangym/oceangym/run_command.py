@@ -20,7 +20,8 @@ from oceangym.supervisor import EXIT_CANCELLED, Outcome, Supervisor
 from oceangym_core.config.options import MODEL_AGENTS, parse_ros_arguments, RunOptions
 from oceangym_core.config.tasks import TaskRegistry
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.writer import new_run_directory, RUN_FILE, run_id_for, SCORE_FILE
+from oceangym_core.record.schema import RUN_FILE, SCORE_FILE
+from oceangym_core.record.writer import new_run_directory, run_id_for
 from oceangym_core.scoring import main as score_main
 from oceangym_worlds.world_files import world_file
 

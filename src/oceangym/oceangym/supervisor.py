@@ -19,7 +19,7 @@ from oceangym.processes import OnExit, parameter_file, ProcessSpec, ros_argument
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import read_json
 from oceangym_core.record.bag import recover_bag
-from oceangym_core.record.writer import EPISODE_FILE, SCORE_FILE
+from oceangym_core.record.schema import EPISODE_FILE, SCORE_FILE
 
 EXIT_ERROR = 1
 EXIT_CANCELLED = 130

@@ -15,8 +15,8 @@ from oceangym_core.config.options import AGENTS, ARGUMENTS
 from oceangym_core.contract.actions import Action
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.geometry import Pose
-from oceangym_core.record.schema import Ending
-from oceangym_core.record.writer import EPISODE_FILE, RunWriter
+from oceangym_core.record.schema import Ending, EPISODE_FILE
+from oceangym_core.record.writer import RunWriter
 from oceangym_core.testing.records import (
     maneuver_to,
     navigation_at,

@@ -89,7 +89,8 @@ def test_an_episode_without_faults(tmp_path: Path) -> None:
     )
     assert (score['benchmark']['version'], score['benchmark']['track']) == ('2.0.0', 'V')
     model = score['benchmark']['model']
-    assert model == episode.info.benchmark['model'] == model_entry(RunOptions(agent='scripted'))
+    identity = model_entry(RunOptions(agent='scripted'))
+    assert identity == episode.info.benchmark.model and model == identity.model_dump()
     assert read_run(run).preset == model['preset_sha256'] != ''
     for decision, step in zip(episode.decisions, trace):
         assert step.parsed is not None

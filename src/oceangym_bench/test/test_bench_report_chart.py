@@ -80,7 +80,7 @@ def test_light_comes_from_the_north_west_and_depth_is_darker() -> None:
 
 
 def test_a_box_seen_from_above() -> None:
-    turned = OrientedBox(pose=Pose.from_euler((10, 20, -30), 0, 0, np.pi / 2), size=(4, 2, 9))
+    turned = OrientedBox.of(Pose.from_euler((10, 20, -30), 0, 0, np.pi / 2), (4, 2, 9))
     outline = plan_outline(turned)
     assert sorted(map(tuple, outline.round(3).tolist())) == [(9, 18), (9, 22), (11, 18), (11, 22)]
 

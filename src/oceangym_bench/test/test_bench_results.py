@@ -18,7 +18,7 @@ from oceangym_core.contract.decisions import FindReport
 from oceangym_core.contract.observation import Contact, Sighting
 from oceangym_core.errors import OceanGymError
 from oceangym_core.geometry import Pose
-from oceangym_core.record.schema import Ending
+from oceangym_core.record.schema import Benchmark, Ending, ExperienceSource
 from oceangym_core.scoring import rescore
 from oceangym_core.testing.records import Leg, run_info, targets_at, write_episode
 
@@ -44,12 +44,14 @@ def fly(
         options=options,
         has_truth=has_truth,
     )
-    info = replace(
-        info,
-        run_id=directory.name,
-        task={**info.task, 'alias': 'task2', 'category': 'tracking', 'size_class': 'large'},
-        benchmark={'version': '1.0.0', 'track': 'none', 'hashes': HASHES},
-        **changes,
+    kind = {'alias': 'task2', 'category': 'tracking', 'size_class': 'large'}
+    info = info.model_copy(
+        update={
+            'run_id': directory.name,
+            'task': info.task.model_copy(update=kind),
+            'benchmark': Benchmark(version='1.0.0', track='none', hashes=HASHES),
+            **changes,
+        }
     )
     seen = Sighting(anchor='a', sensor='camera/front', pixels=500)
     report = FindReport(label='OIL PIPELINE', position=TARGET, sensor='camera')
@@ -169,7 +171,7 @@ def test_transfer_is_told_by_the_tasks_of_its_sources(
     options = RunOptions(
         agent='mllm', model='gpt_4o', memory_from='runs/x', memory_strip='coordinates'
     )
-    sources = tuple({'path': 'runs/x', 'task': task} for task in tasks)
+    sources = tuple(ExperienceSource(path='runs/x', task=task) for task in tasks)
     row = only(fly(tmp_path / 'run', options=options, experience=sources))
     assert (row.system.transfer, row.system.strip) == (transfer, 'coordinates')
 

@@ -8,9 +8,10 @@ import os
 from pathlib import Path
 import re
 import reprlib
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_json
 import yaml
 
 from oceangym_core.errors import OceanGymError, unknown_name
@@ -37,6 +38,12 @@ class Schema(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True, allow_inf_nan=False)
 
+
+# Anything farther from the origin than this is no place on Earth's sea floor, but a broken file.
+Number = Annotated[float, Field(ge=-1e9, le=1e9)]
+Vector = tuple[Number, Number, Number]
+Component = Annotated[float, Field(ge=-1.001, le=1.001)]
+Quaternion = tuple[Component, Component, Component, Component]
 
 SchemaT = TypeVar('SchemaT', bound=Schema)
 
@@ -169,21 +176,12 @@ def read_schema(path: Path, schema: type[SchemaT]) -> SchemaT:
             f'it holds {_short(content)}'
         )
     try:
-        # YAML has no tuples: validate as JSON-like input, where strict mode takes lists for them.
-        return schema.model_validate(_tuples(content))
+        # As JSON, of which strict mode takes lists for tuples and mappings for dataclasses.
+        return schema.model_validate_json(to_json(content))
     except ValidationError as error:
         raise schema_error(path, schema, error) from error
-    except (OverflowError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise OceanGymError(f'{path} is not accepted: {_first_line(error)}') from error
-
-
-def _tuples(value: Any) -> Any:
-    """Return YAML data with lists as tuples."""
-    if isinstance(value, dict):
-        return {key: _tuples(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return tuple(_tuples(part) for part in value)
-    return value
 
 
 def schema_error(where: Path | str, schema: type[Schema], error: ValidationError) -> OceanGymError:

@@ -20,6 +20,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.record import version as benchmark_version
 from oceangym_core.record.provenance import experience_sources, files_sha256, world_files
 from oceangym_core.record.reader import load_episode
+from oceangym_core.record.schema import Benchmark, ExperienceSource
 from oceangym_core.record.version import (
     benchmark_entry,
     BENCHMARK_VERSION,
@@ -42,7 +43,7 @@ def ocean() -> World:
     return load_world(world_path('ocean'))
 
 
-def entry(**options) -> dict:
+def entry(**options) -> Benchmark:
     chosen = RunOptions(**options)
     return benchmark_entry(
         chosen,
@@ -54,14 +55,14 @@ def entry(**options) -> dict:
 
 def test_every_digest_is_there_and_depends_on_its_own_part_only() -> None:
     plain = entry()
-    assert (plain['version'], plain['track']) == (BENCHMARK_VERSION, 'none')
-    hashes = plain['hashes']
+    assert (plain.version, plain.track) == (BENCHMARK_VERSION, 'none')
+    hashes = plain.hashes
     assert tuple(hashes) == KEYS
     # An agent without a model has no prompt.
     assert hashes.pop('prompt') == ''
     assert all(re.fullmatch('[0-9a-f]{64}', value) for value in hashes.values())
     assert len(set(hashes.values())) == len(hashes)
-    other_task, other_water = entry(task='dock')['hashes'], entry(water='deep')['hashes']
+    other_task, other_water = entry(task='dock').hashes, entry(water='deep').hashes
     for key, value in hashes.items():
         assert (other_task[key] == value) == (key != 'task')
         assert (other_water[key] == value) == (key != 'sensors')
@@ -135,17 +136,17 @@ def test_the_digest_names_files_not_places(tmp_path: Path) -> None:
 
 
 def flown(directory: Path, **changes) -> Path:
-    info = replace(run_info(targets_at([(100.0, 0.0, -50.0)]), start=Pose()), **changes)
+    info = run_info(targets_at([(100.0, 0.0, -50.0)]), start=Pose()).model_copy(update=changes)
     write_episode([Leg(position=(0.0, 0.0, -5.0))], info, directory=directory)
     return directory
 
 
 def test_the_record_keeps_it_and_scores_name_the_scorers_at_work(tmp_path: Path) -> None:
     recorded = {'version': '1.0.0', 'track': 'VS', 'hashes': {**dict.fromkeys(KEYS, 'old')}}
-    run = flown(tmp_path, benchmark=recorded, experience=({'path': 'runs/a', 'run_id': 'a'},))
+    sources = (ExperienceSource(path='runs/a', run_id='a'),)
+    run = flown(tmp_path, benchmark=Benchmark(**recorded), experience=sources)
     info = load_episode(run).info
-    assert info.benchmark == recorded
-    assert info.experience == ({'path': 'runs/a', 'run_id': 'a'},)
+    assert (info.benchmark.model_dump(), info.experience) == (recorded, sources)
     score = rescore(run)['benchmark']
     assert score['hashes'].pop('scorers') != 'old'
     assert set(score['hashes'].values()) == {'old'}
@@ -160,7 +161,7 @@ def test_a_record_from_before_is_still_read(tmp_path: Path) -> None:
         del content['options'][name]
     (run / 'run.yaml').write_text(yaml.safe_dump(content))
     episode = load_episode(run)
-    assert (episode.info.benchmark, episode.info.experience) == ({}, ())
+    assert (episode.info.benchmark, episode.info.experience) == (Benchmark(), ())
     assert score_episode(episode)['benchmark'] == {}
 
 
@@ -169,10 +170,10 @@ def test_sources_of_experience_are_named_with_their_digests(tmp_path: Path) -> N
     run = flown(tmp_path / 'run')
     options = RunOptions(agent='scripted', memory_from=str(run))
     (source,) = experience_sources(options)
-    assert (source['path'], source['run_id']) == (str(run), 'test_run')
-    assert len(source['files']) == 2
+    assert (source.path, source.run_id, source.task) == (str(run), 'test_run', 'inspect_pipe')
+    assert len(source.files) == 2
     single = next(run.glob('important_memory_*.json'))
     (source,) = experience_sources(replace(options, memory_from=str(single)))
-    assert list(source['files']) == [single.name]
+    assert list(source.files) == [single.name]
     with pytest.raises(OceanGymError, match='holds no memory_'):
         experience_sources(replace(options, memory_from=str(tmp_path / 'nowhere')))

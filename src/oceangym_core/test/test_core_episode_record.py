@@ -23,14 +23,8 @@ from oceangym_core.geometry import Pose
 from oceangym_core.record.memory_files import MemoryEntry, read_memory, write_memory
 from oceangym_core.record.provenance import git_state, package_versions
 from oceangym_core.record.reader import load_episode
-from oceangym_core.record.schema import Ending
-from oceangym_core.record.writer import (
-    EPISODE_FILE,
-    make_run_info,
-    new_run_directory,
-    run_id_for,
-    RunWriter,
-)
+from oceangym_core.record.schema import Ending, EPISODE_FILE
+from oceangym_core.record.writer import make_run_info, new_run_directory, run_id_for, RunWriter
 from oceangym_core.scoring import rescore, score_episode
 from oceangym_core.testing.records import (
     Leg,
@@ -320,7 +314,7 @@ def test_everything_that_is_fixed_before_a_run_is_kept(tmp_path: Path) -> None:
     write_episode([Leg(position=start.pose.position)], fixed, directory=tmp_path)
     read = load_episode(tmp_path).info
     assert read == fixed
-    assert (read.task['alias'], read.privileged, read.agent) == ('task9', True, 'oracle')
+    assert (read.task.alias, read.privileged, read.agent) == ('task9', True, 'oracle')
     assert RunOptions.from_dict(read.options) == options
 
 

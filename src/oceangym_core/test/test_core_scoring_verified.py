@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import math
 
 import numpy as np
@@ -112,7 +111,7 @@ def test_the_target_must_be_perceptible(sighting: Sighting, verdict: Verdict) ->
 )
 def test_only_the_sensors_of_the_track_count(options: dict, verdict: Verdict) -> None:
     echoes = (Sighting(anchor='a', sensor='sonar/down', cells=786),)
-    info = replace(run_info(targets_at([TARGET])), options=options)
+    info = run_info(targets_at([TARGET])).model_copy(update={'options': options})
     legs = [leg(report(100.0), sightings=echoes)]
     assert verdicts(legs, info) == [verdict]
     seen = verdict is Verdict.TRUE_FIND
@@ -226,7 +225,7 @@ def test_an_inspector_of_the_whole_line_loses_nothing_and_a_guesser_gains_nothin
     """A line of 400 m along x with stations at 100, 200 and 300 m, reported every 50 m."""
     line = Footprint.of([(Pose.of((200.0, 0.0, -50.0)), (400.0, 1.0, 1.0))])
     stations = targets_at([(x, 0.0, -50.0) for x in (100.0, 200.0, 300.0)])
-    targets = (replace(stations[0], structure=line), *stations[1:])
+    targets = (stations[0].model_copy(update={'structure': line}), *stations[1:])
     seen = {0: 'a', 2: 'b', 4: 'c'}
     legs = [
         leg(

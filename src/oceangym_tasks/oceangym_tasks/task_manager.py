@@ -173,7 +173,7 @@ class TaskManager:
         Args:
             briefing: A sentence about the water, added to the instruction.
         """
-        task, info = self._task, self._info
+        task, info, world = self._task, self._info, self._info.world
         image = task.reference_image_path
         return TaskGoal(
             task_id=task.id,
@@ -184,15 +184,15 @@ class TaskManager:
             target_name=task.target_name,
             target_description=task.target_description,
             reference_image='' if image is None else str(image),
-            bounds_polygon=bounds_polygon(info.lower, info.upper, info.shift),
-            z_min=info.lower[2],
-            z_max=info.upper[2],
+            bounds_polygon=bounds_polygon(world.lower, world.upper, info.shift),
+            z_min=world.lower[2],
+            z_max=world.upper[2],
             t_max=info.t_max,
             t_interval=info.t_interval,
             number_of_targets=len(info.targets),
             mission_order='' if info.order is None else info.order.text(info.shift),
             search_area=() if info.order is None else info.order.area_in_odom(info.shift),
-            sight=float(info.water.get('visibility') or 0.0),
+            sight=info.water.visibility or 0.0,
         )
 
     def status(self, now: float | None = None) -> TaskStatus:
@@ -324,7 +324,7 @@ class TaskManager:
     def _ending_of(self, maneuver: ManeuverResult) -> Ending | None:
         if maneuver.end_reason is EndReason.BOUNDS:
             return Ending.BOUNDS
-        if maneuver.end_reason is EndReason.BATTERY and self._info.profile.get('battery_ends'):
+        if maneuver.end_reason is EndReason.BATTERY and self._info.profile.battery_ends:
             return Ending.BATTERY
         over = self._now - self._started_at >= self._info.t_max - TIME_TOLERANCE_S
         return Ending.TIME if over or maneuver.end_reason is EndReason.TIME else None

@@ -42,7 +42,7 @@ from oceangym.report_command import report_run
 from oceangym.supervisor import describe_exit, LOSS_GRACE_S, STOP_GRACE_S
 from oceangym_core.config.options import Argument
 from oceangym_core.errors import OceanGymError
-from oceangym_core.record.writer import RUN_FILE
+from oceangym_core.record.schema import RUN_FILE
 from oceangym_worlds.world_files import say
 
 # Programs that are not ours end with the launcher by this one, where it is installed (util-linux).

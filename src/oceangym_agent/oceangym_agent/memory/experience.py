@@ -15,10 +15,9 @@ from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.files import read_schema
 from oceangym_core.paths import user_path
 from oceangym_core.record.memory_files import MemoryEntry, read_memory, TIMESTAMP_IN_NAME
-from oceangym_core.record.schema import RunFile
+from oceangym_core.record.schema import RUN_FILE, RunInfo
 
 STRIPS = ('none', 'coordinates')
-RUN_FILE = 'run.yaml'
 MEMORY_PREFIX = 'memory_'
 IMPORTANT_PREFIX = 'important_memory_'
 ENTRY_CHARACTERS = 400
@@ -146,14 +145,14 @@ def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
     )
     if not described:
         return run, FrameShift()
-    info = read_schema(directory / RUN_FILE, RunFile).value()
-    earlier = str(info.task.get('id', ''))
+    info = read_schema(directory / RUN_FILE, RunInfo)
+    earlier = info.task.id
     relation = Relation.WITHIN_TASK if earlier == task_id else Relation.CROSS_TASK
     return (
         replace(
             run,
             task_id=earlier,
-            world_seed=info.world_seed,
+            world_seed=info.world.seed,
             relation=relation if earlier and task_id else Relation.UNKNOWN,
         ),
         info.shift,

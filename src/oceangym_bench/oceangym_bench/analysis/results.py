@@ -13,12 +13,12 @@ from oceangym_bench.matrix.runs import Cell
 from oceangym_bench.matrix.tracks import Track
 from oceangym_core.config.options import MODEL_AGENTS
 from oceangym_core.config.starts import STRATA
+from oceangym_core.config.waters import Profile
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.files import read_json, read_yaml
+from oceangym_core.files import read_json, read_schema
 from oceangym_core.paths import user_path
 from oceangym_core.record.result_tree import is_oceangym_tree
-from oceangym_core.record.schema import Ending
-from oceangym_core.record.writer import RUN_FILE, SCORE_FILE
+from oceangym_core.record.schema import Benchmark, Ending, RUN_FILE, RunInfo, SCORE_FILE
 from oceangym_core.scoring import rescore, SCORERS
 from oceangym_tasks.episode_files import PRIVILEGED_AGENTS
 
@@ -283,12 +283,12 @@ def _missing_row(alike: EpisodeRow, cell: Cell) -> EpisodeRow:
     options = cell.options
     same_task = alike.task == options.task
     transfer = _TRANSFERS[cell.transfer]
-    system = _system({'agent': options.agent_name}, {**options.as_dict(), 'memory_from': ''})
     return EpisodeRow(
         source=cell.id,
         run_id=cell.id,
-        system=replace(
-            system,
+        system=System(
+            model=options.agent_name,
+            settings=_settings(options.as_dict()),
             transfer=transfer,
             strip='none' if transfer is Transfer.NONE else options.memory_strip,
             privileged=options.agent in PRIVILEGED_AGENTS,
@@ -336,52 +336,48 @@ def read_run(directory: Path) -> EpisodeRow:
     Raises:
         OceanGymError: Its files are missing or wrong.
     """
+    run = read_schema(directory / RUN_FILE, RunInfo)
     try:
-        return _run_row(directory)
+        return _row(directory, run, _score_of(directory))
     except (AttributeError, TypeError, ValueError) as error:
         raise OceanGymError(
-            f'{directory}: {RUN_FILE} or {SCORE_FILE} is no record of this software: {error}'
+            f'{directory / SCORE_FILE} is no score of this software: {error}'
         ) from error
 
 
-def _run_row(directory: Path) -> EpisodeRow:
-    run = _mapping(read_yaml(directory / RUN_FILE), directory / RUN_FILE)
-    options, task = _part(run, 'options'), _part(run, 'task')
-    start = _part(run, 'start')
-    benchmark = _part(run, 'benchmark')
-    score = _score_of(directory)
-    benchmark = _part(score, 'benchmark') or benchmark
+def _row(directory: Path, run: RunInfo, score: Mapping[str, Any]) -> EpisodeRow:
+    options = run.options
+    benchmark = Benchmark.model_validate(_part(score, 'benchmark') or run.benchmark)
     safety = _part(score, 'safety')
     scorers = _part(score, 'scorers')
     scores = {name: _number(_part(scorers, name).get('score'), name) for name in SCORERS}
     reasons = [_part(scorers, name).get('reason', '') for name in SCORERS]
     return EpisodeRow(
         source=str(directory),
-        run_id=str(run.get('run_id', directory.name)),
-        system=_system(run, options),
-        task=str(task.get('id', '')),
-        alias=str(task.get('alias') or ''),
-        category=str(task.get('category', '')),
-        size_class=str(task.get('size_class', '')),
-        water=str(_part(run, 'water').get('id', '')),
-        start=_start_name(start, options),
-        place=tuple(float(v) for v in (*start.get('position', ()), *start.get('quaternion', ())))
-        or None,
+        run_id=run.run_id,
+        system=_system(run),
+        task=run.task.id,
+        alias=run.task.alias or '',
+        category=run.task.category,
+        size_class=run.task.size_class,
+        water=run.water.id,
+        start=run.start.name,
+        place=(*run.start.position, *run.start.quaternion),
         seed=options.get('seed'),
-        world=str(_part(run, 'world').get('name', '')),
-        world_seed=_part(run, 'world').get('seed', options.get('world_seed')),
-        t_max=_number(run.get('t_max'), 't_max'),
-        t_interval=_number(run.get('t_interval'), 't_interval'),
-        profile=str(_part(run, 'profile').get('id', '')),
-        track=Track.named(str(benchmark.get('track', Track.NONE.value))),
+        world=run.world.name,
+        world_seed=run.world.seed,
+        t_max=run.t_max,
+        t_interval=run.t_interval,
+        profile=run.profile.id,
+        track=Track.named(benchmark.track or Track.NONE.value),
         actions=str(options.get('actions', 'oceangym')),
         backend=str(options.get('backend', '')),
         frame=str(options.get('frame', '')),
         mode=_mode(options),
-        nav=_nav(options, _part(run, 'profile')),
-        version=str(benchmark.get('version', '')),
-        hashes={k: str(v) for k, v in _part(benchmark, 'hashes').items() if v},
-        preset=str(_part(benchmark, 'model').get('preset_sha256', '')),
+        nav=_nav(options, run.profile),
+        version=benchmark.version,
+        hashes={name: digest for name, digest in benchmark.hashes.items() if digest},
+        preset='' if benchmark.model is None else benchmark.model.preset_sha256,
         scores=scores,
         reason=next((str(r) for r in reasons if r), str(score.get('message', ''))),
         ending=str(score.get('ending', Ending.INTERRUPTED.value)),
@@ -398,7 +394,7 @@ def _run_row(directory: Path) -> EpisodeRow:
         standoff_seconds=_number(safety.get('standoff_seconds'), 'standoff_seconds'),
         path_length=_number(_part(score, 'path').get('length_m'), 'path_length'),
         first_sight=_number(score.get('time_to_first_sight_s'), 'first_sight'),
-        targets=int(_part(score, 'funnel').get('targets', len(run.get('targets') or ()))),
+        targets=int(_part(score, 'funnel').get('targets', len(run.targets))),
         funnel={k: int(v) for k, v in _part(score, 'funnel').items() if k != 'targets'},
     )
 
@@ -434,23 +430,26 @@ def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _system(run: Mapping[str, Any], options: Mapping[str, Any]) -> System:
-    settings: tuple[tuple[str, str], ...] = ()
-    if options.get('agent') in MODEL_AGENTS:
-        settings = tuple(
-            (name, _text(options[name])) for name in AGENT_SETTINGS if name in options
-        )
-    elif options.get('agent') == 'perfect_eyes':
-        # The sensors that count as its eyes.
-        settings = (('sonar', _text(options.get('sonar', 'none'))),)
-    transfer = _transfer(run, options)
+def _system(run: RunInfo) -> System:
+    transfer = _transfer(run)
+    strip = str(run.options.get('memory_strip') or 'none')
     return System(
-        model=str(run.get('agent', '')),
-        settings=settings,
+        model=run.agent,
+        settings=_settings(run.options),
         transfer=transfer,
-        strip='none' if transfer is Transfer.NONE else str(options.get('memory_strip') or 'none'),
-        privileged=bool(run.get('privileged')),
+        strip='none' if transfer is Transfer.NONE else strip,
+        privileged=run.privileged,
     )
+
+
+def _settings(options: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and value of what makes one model behave differently."""
+    if options.get('agent') in MODEL_AGENTS:
+        return tuple((name, _text(options[name])) for name in AGENT_SETTINGS if name in options)
+    if options.get('agent') == 'perfect_eyes':
+        # The sensors that count as its eyes.
+        return (('sonar', _text(options.get('sonar', 'none'))),)
+    return ()
 
 
 def _text(value: object) -> str:
@@ -463,21 +462,15 @@ def _text(value: object) -> str:
     )
 
 
-def _transfer(run: Mapping[str, Any], options: Mapping[str, Any]) -> Transfer:
-    if not options.get('memory_from'):
+def _transfer(run: RunInfo) -> Transfer:
+    if not run.options.get('memory_from'):
         return Transfer.NONE
-    sources = [s for s in run.get('experience') or () if isinstance(s, Mapping)]
-    tasks = {str(source.get('task', '')) for source in sources}
+    tasks = {source.task for source in run.experience}
     if not tasks or '' in tasks:
         return Transfer.UNKNOWN
-    own = str(_part(run, 'task').get('id', ''))
-    if own not in tasks:
+    if run.task.id not in tasks:
         return Transfer.CROSS
-    return Transfer.WITHIN if tasks == {own} else Transfer.BOTH
-
-
-def _start_name(start: Mapping[str, Any], options: Mapping[str, Any]) -> str:
-    return str(start.get('name') or options.get('start', ''))
+    return Transfer.WITHIN if tasks == {run.task.id} else Transfer.BOTH
 
 
 def _mode(options: Mapping[str, Any]) -> str:
@@ -485,6 +478,6 @@ def _mode(options: Mapping[str, Any]) -> str:
     return f'{mode} at {options.get("rtf", 1.0):g}' if mode == 'realtime' else mode
 
 
-def _nav(options: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
+def _nav(options: Mapping[str, Any], profile: Profile) -> str:
     nav = options.get('nav', 'auto')
-    return str(profile.get('nav', '') if nav == 'auto' else nav)
+    return profile.nav if nav == 'auto' else str(nav)

@@ -19,7 +19,7 @@ from oceangym_bench.execution.directory import (
 from oceangym_bench.matrix.runs import Cell
 from oceangym_core.errors import OceanGymError
 from oceangym_core.paths import user_path
-from oceangym_core.record.writer import RUN_FILE
+from oceangym_core.record.schema import RUN_FILE
 from oceangym_core.scoring import SCORERS
 
 FORMATS = ('markdown', 'csv', 'json', 'latex')

@@ -25,8 +25,7 @@ from oceangym_bench.matrix.runs import Cell, cells_of, changed_settings
 from oceangym_core.errors import OceanGymError
 from oceangym_core.files import MAX_YAML_BYTES, read_json, read_text, write_atomic
 from oceangym_core.paths import user_path
-from oceangym_core.record.schema import Ending
-from oceangym_core.record.writer import EPISODE_FILE, SCORE_FILE
+from oceangym_core.record.schema import Ending, EPISODE_FILE, SCORE_FILE
 from oceangym_core.scoring import rescore
 
 BENCHMARK_COPY = 'benchmark.yaml'

@@ -76,7 +76,7 @@ def run_map(
         bag: For the sensors' angles.
     """
     info = record.episode.info
-    (x0, y0, _), (x1, y1, _) = info.lower, info.upper
+    (x0, y0, _), (x1, y1, _) = info.world.lower, info.world.upper
     whole = Frame(left=x0 - 15, top=-y1 - 15, width=x1 - x0 + 30, height=y1 - y0 + 30)
     start = info.start.pose
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def write_run_report(run_dir: Path) -> Path:
     page = render_page(
         'run.html.j2',
         script='run.js',
-        title=f'{info.task.get("title") or info.task.get("id")} – {info.agent}',
+        title=f'{info.task.title or info.task.id} – {info.agent}',
         head=_head(record),
         map=chart,
         steps=steps,
@@ -126,30 +127,30 @@ def _picture_note(steps: list[dict[str, Any]], problem: str) -> str:
 
 def _head(record: RunRecord) -> dict[str, Any]:
     info, score = record.episode.info, record.score
-    benchmark = mapping(score.get('benchmark') or record.run.get('benchmark'))
+    benchmark = _benchmark(record)
     start = mapping(score.get('start'))
     options = info.options
     has_model = info.agent not in ('', options.get('agent'))
     ending = record.episode.ending.value
     facts = [
-        ('Task', f'{info.task.get("id")}' + _in_brackets(info.task.get('alias'))),
-        ('Water', info.water.get('id')),
+        ('Task', info.task.id + _in_brackets(info.task.alias)),
+        ('Water', info.water.id),
         ('Start', f'{info.start.name}, {info.start.range:.0f} m from {info.start.target}'),
         ('Agent', options.get('agent') or info.agent),
         ('Model', info.agent if has_model else None),
         ('Prompt', options.get('prompt') if has_model else None),
         ('Track', benchmark.get('track')),
         ('Benchmark', benchmark.get('version')),
-        ('Profile', info.profile.get('id')),
+        ('Profile', info.profile.id),
         ('Frame', options.get('frame')),
-        ('Seed', f'{options.get("seed", "–")}, layout {layout_label(info.world_seed)}'),
-        ('Flown', info.started[:16].replace('T', ' ')),
+        ('Seed', f'{options.get("seed", "–")}, layout {layout_label(info.world.seed)}'),
+        ('Flown', info.wall.started[:16].replace('T', ' ')),
     ]
     if start.get('visible'):
         facts[2] = (facts[2][0], f'{facts[2][1]}, which was in view')
     return {
         'run_id': info.run_id,
-        'title': info.task.get('title') or info.task.get('id'),
+        'title': info.task.title or info.task.id,
         'facts': [(name, value) for name, value in facts if value not in (None, '')],
         'ending': ending,
         'ending_text': ENDINGS.get(ending, ending),
@@ -157,6 +158,12 @@ def _head(record: RunRecord) -> dict[str, Any]:
         'message': cut_text(record.episode.message, 600),
         'privileged': info.privileged,
     }
+
+
+def _benchmark(record: RunRecord) -> Mapping[str, Any]:
+    """Return what the scores are comparable with; the record's own where its score says nothing."""
+    recorded = record.episode.info.benchmark.model_dump(mode='json')
+    return mapping(record.score.get('benchmark')) or recorded
 
 
 def _in_brackets(value: Any) -> str:
@@ -183,11 +190,11 @@ def _totals(record: RunRecord, steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _provenance(record: RunRecord) -> list[tuple[str, list[tuple[str, Any]]]]:
-    info, run = record.episode.info, record.run
-    benchmark = mapping(record.score.get('benchmark') or run.get('benchmark'))
+    info = record.episode.info
+    benchmark = _benchmark(record)
     hashes = {
-        'world': info.world_sha256,
-        'task': info.task.get('sha256'),
+        'world': info.world.sha256,
+        'task': info.task.sha256,
         **mapping(benchmark.get('hashes')),
     }
     groups: list[tuple[str, Mapping[str, Any]]] = [
@@ -196,12 +203,12 @@ def _provenance(record: RunRecord) -> list[tuple[str, list[tuple[str, Any]]]]:
         ('Digests (SHA-256)', {k: v for k, v in hashes.items() if v}),
         (
             'Memory of earlier runs',
-            {f'{n}': source for n, source in enumerate(info.experience, 1)},
+            {f'{n}': source.model_dump() for n, source in enumerate(info.experience, 1)},
         ),
-        ('Frame of the agent in map', mapping(run.get('shift'))),
+        ('Frame of the agent in map', asdict(info.shift)),
         ('Source', info.git),
         ('Versions', info.versions),
-        ('Water', info.water),
-        ('Profile', info.profile),
+        ('Water', info.water.model_dump(mode='json')),
+        ('Profile', info.profile.model_dump(mode='json')),
     ]
     return [(name, list(content.items())) for name, content in groups if content]

@@ -9,7 +9,7 @@ from typing import Any
 
 from oceangym_agent.trace import read_trace, TRACE_FILE, TraceStep
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import read_json, read_yaml
+from oceangym_core.files import read_json
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
 from oceangym_core.record.schema import RecordedDecision, RecordedManeuver
@@ -29,7 +29,6 @@ class RunRecord:
         directory: Of the run.
         episode: What scorers take.
         score: Content of ``score.json``; scored anew where there is none.
-        run: Content of ``run.yaml``.
         trace: Observation index -> what the model was told and answered there.
         notes: What was missing or cut off.
     """
@@ -37,7 +36,6 @@ class RunRecord:
     directory: Path
     episode: Episode
     score: Mapping[str, Any]
-    run: Mapping[str, Any]
     trace: Mapping[int, TraceStep]
     notes: tuple[str, ...]
 
@@ -77,7 +75,6 @@ def read_run(directory: Path) -> RunRecord:
         directory=directory,
         episode=episode,
         score=_score(directory, episode, notes),
-        run=mapping(read_yaml(directory / 'run.yaml')),
         trace=_trace(directory, notes),
         notes=tuple(dict.fromkeys(notes)),
     )

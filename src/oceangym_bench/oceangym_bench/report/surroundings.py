@@ -48,13 +48,13 @@ def find_world(info: RunInfo) -> Surroundings:
     for path in _candidates(info):
         try:
             world = load_world(path)
-            if world_sha256(world) == info.world_sha256:
+            if world_sha256(world) == info.world.sha256:
                 return Surroundings(world=world)
         except (OceanGymError, OSError):
             continue
-        if world.seed == info.world_seed:
+        if world.seed == info.world.seed:
             nearest = nearest or world
-    wanted = f'{info.world_name}, seed {info.world_seed}, {info.world_sha256[:12]}'
+    wanted = f'{info.world.name}, seed {info.world.seed}, {info.world.sha256[:12]}'
     if nearest is not None:
         return Surroundings(
             world=nearest,
@@ -69,14 +69,14 @@ def find_world(info: RunInfo) -> Surroundings:
 
 
 def _candidates(info: RunInfo) -> list[Path]:
-    if not _NAME.fullmatch(info.world_name):
+    if not _NAME.fullmatch(info.world.name):
         return []
     found: list[Path] = []
     # A world of the user's own is not shipped, but may be among the generated ones.
     with contextlib.suppress(OceanGymError):
-        found.append(world_path(info.world_name))
+        found.append(world_path(info.world.name))
     cache = Path(os.environ.get('XDG_CACHE_HOME') or '~/.cache').expanduser()
-    pattern = f'{info.world_name}_seed{info.world_seed}_*/worlds/*/*.sdf'
+    pattern = f'{info.world.name}_seed{info.world.seed}_*/worlds/*/*.sdf'
     return found + sorted((cache / 'oceangym' / 'worlds').glob(pattern))
 
 
@@ -105,7 +105,7 @@ def structures(world: World) -> tuple[tuple[str, tuple[Array, ...]], ...]:
             point=_position(instance.pose),
             instances=(instance.name,),
         )
-        boxes = [OrientedBox(pose=p, size=s) for p, s in footprint_boxes(world, anchor)]
+        boxes = [OrientedBox.of(p, s) for p, s in footprint_boxes(world, anchor)]
         found.append((instance.name, outlines(boxes)))
     return tuple(found)
 

@@ -53,8 +53,8 @@ def sample_info(*, agent: str = 'survey', has_truth: bool = True) -> RunInfo:
     start = Pose.from_euler(START, 0, 0, 0.9)
     made = run_info(targets_at(TARGETS), start=start, options=RunOptions(), has_truth=has_truth)
     options = {**made.options, 'agent': 'mllm' if agent != 'survey' else agent}
-    title = {'title': 'Inspect the oil pipe', 'alias': 'task2'}
-    return replace(made, agent=agent, options=options, task={**made.task, **title})
+    task = made.task.model_copy(update={'title': 'Inspect the oil pipe', 'alias': 'task2'})
+    return made.model_copy(update={'agent': agent, 'options': options, 'task': task})
 
 
 def sample_legs(decisions: int) -> list[Leg]:

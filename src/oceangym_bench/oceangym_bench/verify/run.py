@@ -29,9 +29,8 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.files import read_json
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.reader import load_episode
-from oceangym_core.record.schema import Ending, Step
+from oceangym_core.record.schema import Ending, SCORE_FILE, Step
 from oceangym_core.record.version import benchmark_entry, BENCHMARK_VERSION
-from oceangym_core.record.writer import SCORE_FILE
 from oceangym_core.scoring import rescore
 from oceangym_tasks.episode_files import PRIVILEGED_AGENTS
 
@@ -203,7 +202,7 @@ def _replay_options(episode: Episode, run: Path, render: bool) -> RunOptions:
 
 def _check_benchmark(episode: Episode, setup: EpisodeSetup) -> Finding:
     claimed = episode.info.benchmark
-    version = claimed.get('version')
+    version = claimed.version
     if version != BENCHMARK_VERSION:
         made = f'made with benchmark {version}' if version else 'of before there was a version'
         return _finding('benchmark', f'it is {made}; this software verifies {BENCHMARK_VERSION}')
@@ -212,13 +211,11 @@ def _check_benchmark(episode: Episode, setup: EpisodeSetup) -> Finding:
         ours = benchmark_entry(options, task=setup.task, world=setup.world, water=setup.water)
     except OceanGymError as error:
         return _finding('benchmark', f'{error}')
-    theirs = claimed.get('hashes')
-    hashes = theirs if isinstance(theirs, dict) else {}
-    others = [name for name, digest in ours['hashes'].items() if hashes.get(name) != digest]
+    others = [n for n, digest in ours.hashes.items() if claimed.hashes.get(n) != digest]
     problem = f'it was made with other {", ".join(others)} than are here' if others else ''
-    if not problem and claimed.get('track') != ours['track']:
-        problem = f'it claims track {claimed.get("track")}, its options make it {ours["track"]}'
-    return _finding('benchmark', problem, f'{version}, track {ours["track"]}')
+    if not problem and claimed.track != ours.track:
+        problem = f'it claims track {claimed.track}, its options make it {ours.track}'
+    return _finding('benchmark', problem, f'{version}, track {ours.track}')
 
 
 def _check_setup(episode: Episode, setup: EpisodeSetup) -> Finding:
@@ -226,14 +223,14 @@ def _check_setup(episode: Episode, setup: EpisodeSetup) -> Finding:
     info = episode.info
     targets = [(t.name, t.point, t.weight, t.accepted_labels) for t in info.targets]
     expected: dict[str, tuple[Any, Any]] = {
-        'task': (info.task.get('id'), setup.task.id),
+        'task': (info.task.id, setup.task.id),
         'targets': (
             targets,
             [(t.name, t.point, t.weight, t.accepted_labels) for t in setup.targets],
         ),
         't_max': (info.t_max, float(setup.t_max)),
         't_interval': (info.t_interval, float(setup.t_interval)),
-        'bounds': ((info.lower, info.upper), (setup.bounds.lower, setup.bounds.upper)),
+        'bounds': ((info.world.lower, info.world.upper), (setup.bounds.lower, setup.bounds.upper)),
         'shift': (info.shift, setup.shift),
         'privileged': (info.privileged, info.options.get('agent') in PRIVILEGED_AGENTS),
         'agent': (info.agent, RunOptions.from_dict(info.options).agent_name),

@@ -11,6 +11,7 @@ import numpy as np
 from oceangym_core.config.starts import Start
 from oceangym_core.config.tasks import Target
 from oceangym_core.contract.frames import FrameShift
+from oceangym_core.files import Number
 from oceangym_core.geometry import Array, wrap_angle
 from oceangym_core.rng import generator
 from oceangym_core.world.footprint import Footprint
@@ -46,11 +47,11 @@ class MissionOrder:
         several: Whether the task has further targets, about which the order says nothing.
     """
 
-    area: tuple[tuple[float, float], ...]
-    bearing: float | None = None
-    bearing_from: tuple[float, float] | None = None
+    area: tuple[tuple[Number, Number], ...]
+    bearing: Number | None = None
+    bearing_from: tuple[Number, Number] | None = None
     landmark: str = ''
-    distance: float = 0.0
+    distance: Number = 0.0
     several: bool = False
 
     def text(self, shift: FrameShift) -> str:

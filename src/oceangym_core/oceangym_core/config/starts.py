@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
 import re
 
 import numpy as np
 
-from oceangym_core.config.tasks import Target, Vector
+from oceangym_core.config.tasks import Target
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.files import Number, Quaternion, Schema, Vector
 from oceangym_core.geometry import Array, Pose, wrap_angle
 from oceangym_core.rng import generator
 
@@ -51,14 +52,13 @@ IN_SIGHT_M = 20.0
 _MAX_DRAWS = 20000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
+class Start(Schema):
     """A start and the nearest target seen from it.
 
     Attributes:
         name: ``point1``, ``point2``, ``random``, ``near``, ``medium``, ``far``, one of these four with
             ``_<seed>``, or ``custom``.
-        pose: base_link in map.
+        position, quaternion: Of base_link in map.
         target: Name of the nearest target.
         range: Distance to its point, in a stratum to its nearest part [m].
         bearing: Direction to it in map [rad], counter-clockwise from +x.
@@ -68,13 +68,20 @@ class Start:
     """
 
     name: str
-    pose: Pose
+    position: Vector
+    quaternion: Quaternion
     target: str
-    range: float
-    bearing: float
-    relative_bearing: float
+    range: Number
+    bearing: Number
+    relative_bearing: Number
+    # Of records before benchmark 2.0.0 these are missing.
     stratum: str = ''
     aspect: str = ''
+
+    @property
+    def pose(self) -> Pose:
+        """base_link in map."""
+        return Pose(self.position, self.quaternion)
 
 
 def start_seed(text: str, seed: int) -> int:
@@ -169,7 +176,8 @@ def _described(name: str, pose: Pose, target: Target) -> Start:
     bearing = math.atan2(offset[1], offset[0])
     return Start(
         name=name,
-        pose=pose,
+        position=pose.position,
+        quaternion=pose.quaternion,
         target=target.name,
         range=float(np.linalg.norm(offset)),
         bearing=bearing,
@@ -292,8 +300,8 @@ def _stratum_start(
         towards = math.degrees(math.atan2(target.point[1] - place[1], target.point[0] - place[0]))
         yaw = math.radians(round((towards - aside + 180.0) % 360.0 - 180.0))
         pose = Pose.from_euler(place, 0.0, 0.0, yaw)
-        return replace(
-            _described(name, pose, target), stratum=stratum, aspect=aspect, range=min(gaps)
+        return _described(name, pose, target).model_copy(
+            update={'stratum': stratum, 'aspect': aspect, 'range': min(gaps)}
         )
     raise OceanGymError(
         f'found no start {nearest:g} to {farthest:g} m from a target in {_MAX_DRAWS} draws; '

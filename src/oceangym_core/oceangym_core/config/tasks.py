@@ -10,12 +10,12 @@ import math
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator, PrivateAttr
+from pydantic import Field, field_serializer, field_validator, model_validator, PrivateAttr
 
 from oceangym_core.assets import config_path
 from oceangym_core.contract.labels import normalised_label
 from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.files import read_schema, Schema
+from oceangym_core.files import read_schema, Schema, Vector
 from oceangym_core.paths import user_path
 from oceangym_core.world.footprint import Footprint
 from oceangym_core.world.footprints import footprint_boxes
@@ -27,7 +27,6 @@ PAPER_WEIGHTS: dict[int, tuple[float, ...]] = {1: (1.0,), 2: (0.6, 0.4), 3: (0.6
 # Endings of a world that is given as a file.
 WORLD_FILES = ('.yaml', '.yml', '.sdf')
 
-Vector = tuple[float, float, float]
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]{0,63}$')]
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 
@@ -155,8 +154,7 @@ class TaskSpec(Schema):
         return image if image.is_file() else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Target:
+class Target(Schema):
     """One target of an episode, with all that scoring needs of the world.
 
     Attributes:
@@ -164,8 +162,8 @@ class Target:
         label: The label of a true report.
         point: The evaluation point in map [m].
         weight: Share of the score.
-        footprint: Its volume in map.
         accepted_labels: Further labels that count.
+        footprint: Its volume in map.
         structure: The whole of what it is a station of, e.g. the pipeline; None for other targets, and
             for all but the first station of a structure.
     """
@@ -173,10 +171,21 @@ class Target:
     name: str
     label: str
     point: Vector
-    weight: float
-    footprint: Footprint
+    weight: Annotated[float, Field(ge=0, le=1)]
     accepted_labels: frozenset[str] = frozenset()
-    structure: Footprint | None = None
+    footprint: Footprint
+    structure: Footprint | None = Field(default=None, exclude_if=lambda whole: whole is None)
+
+    @field_validator('footprint')
+    @classmethod
+    def _some(cls, footprint: Footprint) -> Footprint:
+        if not footprint.boxes:
+            raise ValueError('it needs at least one box')
+        return footprint
+
+    @field_serializer('accepted_labels')
+    def _in_order(self, labels: frozenset[str]) -> list[str]:
+        return sorted(labels)
 
     def is_called(self, label: str) -> bool:
         """Return whether a report's label names this target."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oceangym_core.errors import unknown_name
+from oceangym_core.files import Number
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.rng import generator
 from oceangym_core.world.world import Bounds, World
@@ -26,9 +27,9 @@ TARGET_MARGIN_M = 30.0
 class FrameShift:
     """Where odom lies in map: `x`, `y` [m] and `yaw` [rad]. Depth and attitude stay observable."""
 
-    x: float = 0.0
-    y: float = 0.0
-    yaw: float = 0.0
+    x: Number = 0.0
+    y: Number = 0.0
+    yaw: Number = 0.0
 
     @cached_property
     def pose(self) -> Pose:

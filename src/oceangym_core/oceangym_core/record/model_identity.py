@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from oceangym_core.assets import config_path
@@ -15,6 +14,7 @@ from oceangym_core.config.tasks import config_folder
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.files import read_yaml
 from oceangym_core.paths import user_path
+from oceangym_core.record.schema import ModelIdentity
 
 _YAML = ('.yaml', '.yml')
 
@@ -35,8 +35,8 @@ def preset_file(name: str, config_dirs: Iterable[Path] = ()) -> Path:
     raise unknown_name('model', name, model_names())
 
 
-def model_entry(options: RunOptions) -> dict[str, Any]:
-    """Return the entry ``model`` of a record's ``benchmark``; empty for agents without a model.
+def model_entry(options: RunOptions) -> ModelIdentity | None:
+    """Return the entry ``model`` of a record's ``benchmark``; None for agents without a model.
 
     Comments and the order of keys do not count in the digest. The endpoint is named by its host
     alone; it is empty where the run starts a scripted server of its own.
@@ -45,7 +45,7 @@ def model_entry(options: RunOptions) -> dict[str, Any]:
         OceanGymError: There is no such preset, or it cannot be read.
     """
     if not options.model_preset:
-        return {}
+        return None
     path = preset_file(options.model_preset, options.config_dirs)
     content = read_yaml(path)
     if not isinstance(content, dict):
@@ -53,11 +53,11 @@ def model_entry(options: RunOptions) -> dict[str, Any]:
     # How fast a model may be asked changes nothing of what it answers.
     asked = {key: value for key, value in content.items() if key != 'requests_per_minute'}
     text = json.dumps(asked, sort_keys=True, default=str)
-    return {
-        'id': options.agent_name,
-        'preset_sha256': hashlib.sha256(text.encode()).hexdigest(),
-        'host': _host(options.base_url or str(content.get('base_url') or '')),
-    }
+    return ModelIdentity(
+        id=options.agent_name,
+        preset_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        host=_host(options.base_url or str(content.get('base_url') or '')),
+    )
 
 
 def _host(url: str) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from oceangym_core.config.options import RunOptions
 from oceangym_core.errors import OceanGymError
-from oceangym_core.files import read_yaml
+from oceangym_core.files import read_schema
+from oceangym_core.record.schema import ExperienceSource, RUN_FILE, RunInfo
 from oceangym_core.world.world import World
 
 PACKAGES = (
@@ -122,16 +123,16 @@ def world_sha256(world: World) -> str:
     return files_sha256(world_files(world))
 
 
-def experience_sources(options: RunOptions) -> tuple[dict[str, Any], ...]:
+def experience_sources(options: RunOptions) -> tuple[ExperienceSource, ...]:
     """Return where a run's experience comes from: each source with its run and files' digests.
 
     Raises:
-        OceanGymError: A source does not exist or has no memory files.
+        OceanGymError: A source does not exist, has no memory files or a broken ``run.yaml``.
     """
     return tuple(_experience_source(path) for path in options.memory_sources)
 
 
-def _experience_source(path: Path) -> dict[str, Any]:
+def _experience_source(path: Path) -> ExperienceSource:
     folder = path if path.is_dir() else path.parent
     files = [path] if path.is_file() else sorted(path.glob('*memory_*.json'))
     if not files:
@@ -139,13 +140,11 @@ def _experience_source(path: Path) -> dict[str, Any]:
             f'memory_from: {path} holds no memory_<time>.json; name run directories or memory '
             "files, separated by ':'"
         )
-    run_file = folder / 'run.yaml'
-    content = read_yaml(run_file) if run_file.is_file() else {}
-    run = content if isinstance(content, dict) else {}
-    task = run.get('task')
-    return {
-        'path': str(path),
-        'run_id': str(run.get('run_id', '')),
-        'task': str(task.get('id', '')) if isinstance(task, dict) else '',
-        'files': {file.name: file_sha256(file) for file in files},
-    }
+    run_file = folder / RUN_FILE
+    info = read_schema(run_file, RunInfo) if run_file.is_file() else None
+    return ExperienceSource(
+        path=str(path),
+        run_id='' if info is None else info.run_id,
+        task='' if info is None else info.task.id,
+        files={file.name: file_sha256(file) for file in files},
+    )

@@ -11,7 +11,7 @@ from oceangym_core.errors import OceanGymError
 from oceangym_core.files import MAX_JSON_BYTES, read_schema, read_text, schema_error
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.memory_files import MemoryEntry, read_memory
-from oceangym_core.record.schema import End, RunFile, Step
+from oceangym_core.record.schema import End, EPISODE_FILE, RUN_FILE, RunInfo, Step
 
 # The kind is the first key of a closing line, so that texts inside cannot be mistaken for it.
 _IS_END = re.compile(r'\s*\{\s*"kind"\s*:\s*"end"')
@@ -38,8 +38,8 @@ def load_episode(run_dir: Path) -> Episode:
     Raises:
         OceanGymError: A file is missing or wrong; names the file and the line.
     """
-    info = read_schema(run_dir / 'run.yaml', RunFile).value()
-    path = run_dir / 'episode.jsonl'
+    info = read_schema(run_dir / RUN_FILE, RunInfo)
+    path = run_dir / EPISODE_FILE
     lines = read_text(path, MAX_JSON_BYTES).split('\n')
     # A whole record ends with a newline, hence an empty last item.
     complete, tail = lines[:-1], lines[-1]

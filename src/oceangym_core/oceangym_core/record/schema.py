@@ -5,29 +5,39 @@ One model each, by which a record is written, read, scored and shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import asdict
 from enum import Enum
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, field_validator, GetCoreSchemaHandler
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    field_validator,
+    GetCoreSchemaHandler,
+    Tag,
+)
 from pydantic_core import core_schema, CoreSchema
 
 from oceangym_core.config.mission import MissionOrder
 from oceangym_core.config.starts import Start
 from oceangym_core.config.tasks import Target
+from oceangym_core.config.waters import Environment, Profile, Water
 from oceangym_core.contract.actions import Action, Course, EndReason
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift
 from oceangym_core.contract.observation import ManeuverResult, NavigationState, StepTruth
-from oceangym_core.files import Schema, utf8_text
+from oceangym_core.files import Component, Number, Schema, utf8_text, Vector
 from oceangym_core.geometry import Array, Pose
 from oceangym_core.record.lines import rounded
-from oceangym_core.world.footprint import Footprint
 
-FORMAT = 1
+FORMAT: Literal[1] = 1
+RUN_FILE = 'run.yaml'
+EPISODE_FILE = 'episode.jsonl'
+SCORE_FILE = 'score.json'
 
 
 class Prepared:
@@ -49,12 +59,6 @@ class Prepared:
             python_schema=core_schema.no_info_before_validator_function(self._prepare, schema),
         )
 
-
-# Anything farther from the origin than this is no place on Earth's sea floor, but a broken file.
-Number = Annotated[float, Field(ge=-1e9, le=1e9)]
-Vector = tuple[Number, Number, Number]
-Component = Annotated[float, Field(ge=-1.001, le=1.001)]
-Quaternion = tuple[Component, Component, Component, Component]
 
 # Of lines: rounded, and converted from NumPy's types.
 Measured = Annotated[Number, Prepared(rounded)]
@@ -87,10 +91,14 @@ class Ending(str, Enum):
         return self in (Ending.CANCELLED, Ending.BUDGET, Ending.ERROR, Ending.INTERRUPTED)
 
 
-class _Part(Schema):
-    """Part of a line: like other schemas, but later versions may add keys.
+def _is_empty(value: Any) -> bool:
+    return not value
 
-    Only what was given is written: keys that not every line has are given where they belong.
+
+class _Part(Schema):
+    """Part of a record: like other schemas, but later versions may add keys.
+
+    Of lines, only what was given is written: keys that not every line has are given where they belong.
     """
 
     model_config = ConfigDict(extra='ignore', from_attributes=True)
@@ -352,129 +360,20 @@ class End(_Part):
     wall: Wall = Wall()
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunInfo:
-    """What is fixed before an episode begins; the content of ``run.yaml``.
+class RecordedTask(_Part):
+    """What was flown, see `tasks.TaskSpec`; `alias` is its number in OceanGym in the run's water."""
 
-    Attributes:
-        run_id: Name of the run directory.
-        options: Resolved run options.
-        task, water, profile: What was read from their files.
-        agent: Name of the agent.
-        privileged: Whether the agent may use truth.
-        world_name, world_seed, world_sha256: Of the world.
-        lower, upper: Bounds in map [m].
-        targets: With weights and footprints.
-        shift: Frame of the agent in map.
-        start: Place and nearest target.
-        t_max, t_interval: [s].
-        order: Where to search, as the agent was told; None if it was told nothing.
-        has_truth: Whether the backend knows the truth; without it nothing can be scored.
-        benchmark: What its scores are comparable with, see `benchmark_version`; empty in records
-            of before there was one.
-        experience: Where the agent's memory of earlier runs comes from.
-        versions, git: Provenance.
-        started: Wall time of the start.
-    """
-
-    run_id: str
-    options: Mapping[str, Any]
-    task: Mapping[str, Any]
-    water: Mapping[str, Any]
-    profile: Mapping[str, Any]
-    agent: str
-    privileged: bool
-    world_name: str
-    world_seed: int
-    world_sha256: str
-    lower: Vector
-    upper: Vector
-    targets: tuple[Target, ...]
-    shift: FrameShift
-    start: Start
-    t_max: float
-    t_interval: float
-    has_truth: bool
-    order: MissionOrder | None = None
-    benchmark: Mapping[str, Any] = field(default_factory=dict)
-    experience: tuple[Mapping[str, Any], ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    git: Mapping[str, Any] = field(default_factory=dict)
-    started: str = ''
+    id: str = ''
+    title: str = ''
+    category: str = ''
+    size_class: str = ''
+    alias: str | None = None
+    measure: str = 'none'
+    sha256: str = ''
 
 
-class BoxEntry(Schema):
-    """One box of a footprint."""
-
-    position: Vector
-    quaternion: Quaternion
-    size: Vector
-
-
-class TargetEntry(Schema):
-    """One target."""
-
-    name: str
-    label: str
-    point: Vector
-    weight: Annotated[float, Field(ge=0, le=1)]
-    accepted_labels: tuple[str, ...]
-    footprint: Annotated[tuple[BoxEntry, ...], Field(min_length=1)]
-    structure: tuple[BoxEntry, ...] | None = None
-
-    def value(self) -> Target:
-        """Return it as scorers take it."""
-        return Target(
-            name=self.name,
-            label=self.label,
-            point=self.point,
-            weight=self.weight,
-            footprint=_footprint(self.footprint),
-            accepted_labels=frozenset(self.accepted_labels),
-            structure=None if self.structure is None else _footprint(self.structure),
-        )
-
-
-def _footprint(boxes: tuple[BoxEntry, ...]) -> Footprint:
-    return Footprint.of([(Pose.of(b.position, b.quaternion), b.size) for b in boxes])
-
-
-class StartEntry(Schema):
-    """Where the episode starts, in map; angles in radians."""
-
-    name: str
-    position: Vector
-    quaternion: Quaternion
-    target: str
-    range: Number
-    bearing: Number
-    relative_bearing: Number
-    # Of records before benchmark 2.0.0 these are missing.
-    stratum: str = ''
-    aspect: str = ''
-
-
-class OrderEntry(Schema):
-    """Where to search, in map."""
-
-    area: tuple[tuple[Number, Number], ...]
-    bearing: Number | None = None
-    bearing_from: tuple[Number, Number] | None = None
-    landmark: str = ''
-    distance: Number = 0.0
-    several: bool = False
-
-
-class ShiftEntry(Schema):
-    """Where odom lies in map [m, rad]."""
-
-    x: Number
-    y: Number
-    yaw: Number
-
-
-class WorldEntry(Schema):
-    """The world's identity and bounds in map [m]."""
+class RecordedWorld(_Part):
+    """The world's identity and the operating volume in map [m]."""
 
     name: str
     seed: int
@@ -483,10 +382,73 @@ class WorldEntry(Schema):
     upper: Vector
 
 
-class RunFile(Schema):
-    """``run.yaml``."""
+class ModelIdentity(_Part):
+    """The model that was asked: its name, the digest of its preset, the endpoint's host."""
 
-    format: Literal[1]
+    id: str = ''
+    preset_sha256: str = ''
+    host: str = ''
+
+
+class Benchmark(_Part):
+    """What scores are comparable with, see `record.version`; empty in records before 1.0.0.
+
+    Attributes:
+        version: Of the benchmark.
+        track: What the agent is given.
+        hashes: Name and digest of the benchmark's contents.
+        model: None for agents without one.
+    """
+
+    version: str = Field(default='', exclude_if=_is_empty)
+    track: str = Field(default='', exclude_if=_is_empty)
+    hashes: dict[str, str] = Field(default={}, exclude_if=_is_empty)
+    model: ModelIdentity | None = Field(default=None, exclude_if=_is_empty)
+
+
+class ExperienceSource(_Part):
+    """Where an agent's memory of earlier runs comes from: run, its task, digests of the files."""
+
+    path: str
+    run_id: str = ''
+    task: str = ''
+    files: dict[str, str] = {}
+
+
+class RunWall(_Part):
+    """Wall time of the start."""
+
+    started: str = ''
+
+
+def _kind_of_water(water: Any) -> str:
+    named = water if isinstance(water, dict) else type(water).model_fields
+    return 'environment' if 'current' in named else 'water'
+
+
+class RunInfo(Schema):
+    """What is fixed before an episode begins: ``run.yaml``.
+
+    Attributes:
+        format: Of the record.
+        run_id: Name of the run directory.
+        agent: Name of the agent.
+        privileged: Whether the agent may use truth.
+        has_truth: Whether the backend knows the truth; without it nothing can be scored.
+        options: As `RunOptions.as_dict` gave them, those of the version that made the record.
+        t_max, t_interval: [s].
+        task, water, profile, world: What was flown, where and how.
+        shift: Frame of the agent in map.
+        start: Place and nearest target.
+        order: Where to search, as the agent was told; None if it was told nothing.
+        targets: With weights and footprints.
+        benchmark: What its scores are comparable with.
+        experience: Where the agent's memory of earlier runs comes from.
+        versions, git: Provenance.
+        wall: What wall time decides.
+    """
+
+    format: Literal[1] = FORMAT
     run_id: str
     agent: str
     privileged: bool
@@ -494,111 +456,19 @@ class RunFile(Schema):
     options: dict[str, Any]
     t_max: Annotated[float, Field(gt=0, le=1e6)]
     t_interval: Annotated[float, Field(gt=0, le=1e6)]
-    task: dict[str, Any]
-    water: dict[str, Any]
-    profile: dict[str, Any]
-    world: WorldEntry
-    shift: ShiftEntry
-    start: StartEntry
-    order: OrderEntry | None = None
-    targets: Annotated[tuple[TargetEntry, ...], Field(min_length=1)]
-    # Of records made before benchmark 1.0.0 these are missing.
-    benchmark: dict[str, Any] = {}
-    experience: tuple[dict[str, Any], ...] = ()
-    versions: dict[str, str]
-    git: dict[str, Any]
-    wall: dict[str, str]
-
-    def value(self) -> RunInfo:
-        """Return it as a value."""
-        start = self.start
-        return RunInfo(
-            run_id=self.run_id,
-            options=self.options,
-            task=self.task,
-            water=self.water,
-            profile=self.profile,
-            agent=self.agent,
-            privileged=self.privileged,
-            world_name=self.world.name,
-            world_seed=self.world.seed,
-            world_sha256=self.world.sha256,
-            lower=self.world.lower,
-            upper=self.world.upper,
-            targets=tuple(target.value() for target in self.targets),
-            shift=FrameShift(self.shift.x, self.shift.y, self.shift.yaw),
-            start=Start(
-                name=start.name,
-                pose=Pose.of(start.position, start.quaternion),
-                target=start.target,
-                range=start.range,
-                bearing=start.bearing,
-                relative_bearing=start.relative_bearing,
-                stratum=start.stratum,
-                aspect=start.aspect,
-            ),
-            order=None if self.order is None else MissionOrder(**self.order.model_dump()),
-            t_max=self.t_max,
-            t_interval=self.t_interval,
-            has_truth=self.has_truth,
-            benchmark=self.benchmark,
-            experience=self.experience,
-            versions=self.versions,
-            git=self.git,
-            started=self.wall.get('started', ''),
-        )
-
-
-def run_file_content(info: RunInfo) -> dict[str, Any]:
-    """Return what ``run.yaml`` holds."""
-    start = info.start
-    return {
-        'format': FORMAT,
-        'run_id': info.run_id,
-        'agent': info.agent,
-        'privileged': info.privileged,
-        'has_truth': info.has_truth,
-        'options': dict(info.options),
-        't_max': info.t_max,
-        't_interval': info.t_interval,
-        'task': dict(info.task),
-        'water': dict(info.water),
-        'profile': dict(info.profile),
-        'world': {
-            'name': info.world_name,
-            'seed': info.world_seed,
-            'sha256': info.world_sha256,
-            'lower': list(info.lower),
-            'upper': list(info.upper),
-        },
-        'shift': {'x': info.shift.x, 'y': info.shift.y, 'yaw': info.shift.yaw},
-        'start': {
-            'name': start.name,
-            'position': list(start.pose.position),
-            'quaternion': list(start.pose.quaternion),
-            'target': start.target,
-            'range': start.range,
-            'bearing': start.bearing,
-            'relative_bearing': start.relative_bearing,
-            'stratum': start.stratum,
-            'aspect': start.aspect,
-        },
-        'order': None if info.order is None else asdict(info.order),
-        'targets': [
-            {
-                'name': target.name,
-                'label': target.label,
-                'point': list(target.point),
-                'weight': target.weight,
-                'accepted_labels': sorted(target.accepted_labels),
-                'footprint': target.footprint.as_list(),
-                **({} if target.structure is None else {'structure': target.structure.as_list()}),
-            }
-            for target in info.targets
-        ],
-        'benchmark': dict(info.benchmark),
-        'experience': [dict(source) for source in info.experience],
-        'versions': dict(info.versions),
-        'git': dict(info.git),
-        'wall': {'started': info.started},
-    }
+    task: RecordedTask
+    water: Annotated[
+        Annotated[Water, Tag('water')] | Annotated[Environment, Tag('environment')],
+        Discriminator(_kind_of_water),
+    ]
+    profile: Profile
+    world: RecordedWorld
+    shift: FrameShift
+    start: Start
+    order: MissionOrder | None = None
+    targets: Annotated[tuple[Target, ...], Field(min_length=1)]
+    benchmark: Benchmark = Benchmark()
+    experience: tuple[ExperienceSource, ...] = ()
+    versions: dict[str, str] = {}
+    git: dict[str, Any] = {}
+    wall: RunWall = RunWall()

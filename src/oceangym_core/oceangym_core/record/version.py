@@ -11,7 +11,6 @@ from functools import lru_cache
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 from oceangym_core.assets import assets_root, config_path
 from oceangym_core.config.options import MODEL_AGENTS, prompt_names, RunOptions
@@ -19,7 +18,9 @@ from oceangym_core.config.tasks import TaskSpec
 from oceangym_core.config.waters import Water
 from oceangym_core.errors import OceanGymError, unknown_name
 from oceangym_core.paths import user_path
+from oceangym_core.record.model_identity import model_entry
 from oceangym_core.record.provenance import files_sha256, world_files
+from oceangym_core.record.schema import Benchmark
 from oceangym_core.world.world import World
 
 BENCHMARK_VERSION = '2.0.0'
@@ -41,16 +42,16 @@ SCORER_MODULES = (
 
 def benchmark_entry(
     options: RunOptions, *, task: TaskSpec, world: World, water: Water
-) -> dict[str, Any]:
+) -> Benchmark:
     """Return the entry ``benchmark`` of ``run.yaml`` and ``score.json``.
 
     Raises:
-        OceanGymError: The prompt of a model's run does not exist.
+        OceanGymError: The prompt or the preset of a model's run does not exist.
     """
-    return {
-        'version': BENCHMARK_VERSION,
-        'track': options.track,
-        'hashes': {
+    return Benchmark(
+        version=BENCHMARK_VERSION,
+        track=options.track,
+        hashes={
             'world': files_sha256(world_files(world, props=False)),
             'props': files_sha256(world_files(world, terrain=False)),
             'task': task_sha256(task),
@@ -58,7 +59,8 @@ def benchmark_entry(
             'scorers': scorers_sha256(),
             'sensors': sensors_sha256(water),
         },
-    }
+        model=model_entry(options),
+    )
 
 
 def task_sha256(task: TaskSpec) -> str:

@@ -29,7 +29,6 @@ from oceangym_core.paths import user_path
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.lines import line_text, rounded
 from oceangym_core.record.memory_files import ACTION_WORDS, find_text, MemoryEntry, write_memory
-from oceangym_core.record.model_identity import model_entry
 from oceangym_core.record.provenance import (
     experience_sources,
     git_state,
@@ -39,19 +38,21 @@ from oceangym_core.record.provenance import (
 from oceangym_core.record.schema import (
     End,
     Ending,
+    EPISODE_FILE,
     RecordedDecision,
     RecordedReport,
-    run_file_content,
+    RecordedTask,
+    RecordedWorld,
+    RUN_FILE,
     RunInfo,
+    RunWall,
+    SCORE_FILE,
     Step,
     Wall,
 )
 from oceangym_core.record.version import benchmark_entry
 from oceangym_core.world.world import Bounds, World
 
-RUN_FILE = 'run.yaml'
-EPISODE_FILE = 'episode.jsonl'
-SCORE_FILE = 'score.json'
 # Three of them and the rest of a run's name stay below the 255 bytes of a file's name.
 _LONGEST_NAME_PART = 40
 
@@ -123,43 +124,41 @@ def make_run_info(
 ) -> RunInfo:
     """Return everything that is fixed before an episode begins, with its provenance."""
     bounds = bounds or world.bounds
-    benchmark = benchmark_entry(options, task=task, world=world, water=water)
-    model = model_entry(options)
-    if model:
-        benchmark['model'] = model
     return RunInfo(
         run_id=run_id,
-        options=options.as_dict(),
-        task={
-            'id': task.id,
-            'title': task.title,
-            'category': task.category,
-            'size_class': task.size_class,
-            'alias': task.benchmark.get(options.water),
-            'measure': task.measure,
-            'sha256': task.sha256,
-        },
-        water=water.model_dump(),
-        profile=profile.model_dump(),
         agent=options.agent_name,
         privileged=privileged,
-        world_name=world.name,
-        world_seed=world.seed,
-        world_sha256=world_sha256(world),
-        lower=bounds.lower,
-        upper=bounds.upper,
-        targets=tuple(targets),
+        has_truth=has_truth,
+        options=options.as_dict(),
+        t_max=task.t_max if options.t_max is None else options.t_max,
+        t_interval=task.t_interval if options.t_interval is None else options.t_interval,
+        task=RecordedTask(
+            id=task.id,
+            title=task.title,
+            category=task.category,
+            size_class=task.size_class,
+            alias=task.benchmark.get(options.water),
+            measure=task.measure,
+            sha256=task.sha256,
+        ),
+        water=water,
+        profile=profile,
+        world=RecordedWorld(
+            name=world.name,
+            seed=world.seed,
+            sha256=world_sha256(world),
+            lower=bounds.lower,
+            upper=bounds.upper,
+        ),
         shift=shift,
         start=start,
         order=order,
-        t_max=float(task.t_max if options.t_max is None else options.t_max),
-        t_interval=float(task.t_interval if options.t_interval is None else options.t_interval),
-        has_truth=has_truth,
-        benchmark=benchmark,
+        targets=tuple(targets),
+        benchmark=benchmark_entry(options, task=task, world=world, water=water),
         experience=experience_sources(options),
         versions=package_versions(),
         git=git_state(assets_root()),
-        started='' if started is None else started.isoformat(timespec='seconds'),
+        wall=RunWall(started='' if started is None else started.isoformat(timespec='seconds')),
     )
 
 
@@ -192,7 +191,7 @@ class RunWriter:
         if episode.exists():
             raise OceanGymError(f'{directory} already holds a record; choose an empty directory')
         text = yaml.dump(
-            rounded(run_file_content(self.info), decimals=None),
+            rounded(self.info.model_dump(mode='json'), decimals=None),
             Dumper=SAFE_DUMPER,
             sort_keys=False,
             default_flow_style=None,

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import math
 import statistics
 
-from oceangym_core.config.tasks import Vector
 from oceangym_core.errors import OceanGymError
+from oceangym_core.files import Vector
 from oceangym_core.record.episode import Episode
 from oceangym_core.record.memory_files import MemoryEntry
 from oceangym_core.record.result_tree import FileGroup

@@ -38,7 +38,7 @@ def pipe_coverage(episode: Episode) -> PipeCoverage:
     The pipe's axis is sampled each half metre. A sample is seen if, in some observation, it lies in
     the field of view and range of a sensor of the agent in which its stretch was perceptible.
     """
-    camera_range = float(episode.info.water.get('visibility') or _SUNLIT_RANGE_M)
+    camera_range = episode.info.water.visibility or _SUNLIT_RANGE_M
     options = episode.info.options
     # Runs from before there was a choice carried the other setting.
     sonar = load_sonar(options.get('sonar_device', 'oceangym_perception') or DECISION_SONAR)

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from oceangym_core.config.command_parser import CommandParser
-from oceangym_core.config.tasks import PAPER_WEIGHTS, Vector
+from oceangym_core.config.tasks import PAPER_WEIGHTS
 from oceangym_core.errors import OceanGymError, unknown_name
+from oceangym_core.files import Vector
 from oceangym_core.paths import user_path
 from oceangym_core.record.reader import load_episode
 from oceangym_core.record.result_tree import FileGroup, is_oceangym_tree, load_oceangym_tree

@@ -59,10 +59,10 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
     content = {
         'format': FORMAT,
         'run_id': info.run_id,
-        'task': info.task.get('id'),
-        'alias': info.task.get('alias'),
-        'water': info.water.get('id'),
-        'profile': info.profile.get('id'),
+        'task': info.task.id,
+        'alias': info.task.alias,
+        'water': info.water.id,
+        'profile': info.profile.id,
         'agent': info.agent,
         'benchmark': _benchmark(episode),
         'backend': info.options.get('backend'),
@@ -71,7 +71,7 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
         't_max_s': info.t_max,
         'privileged': info.privileged,
         'seed': info.options.get('seed'),
-        'world_seed': info.world_seed,
+        'world_seed': info.world.seed,
         'frame': info.options.get('frame'),
         'start': _start(episode),
         'ending': episode.ending.value,
@@ -114,17 +114,15 @@ def score_episode(episode: Episode, oracle_path_length: float | None = None) -> 
 
 def _benchmark(episode: Episode) -> dict[str, Any]:
     """Return what the scores are comparable with; the scorers are those at work, not the run's."""
-    recorded = episode.info.benchmark
-    if not recorded:
-        return {}
-    return {**recorded, 'hashes': {**recorded['hashes'], 'scorers': scorers_sha256()}}
+    entry = episode.info.benchmark.model_dump(mode='json')
+    return entry and {**entry, 'hashes': {**entry['hashes'], 'scorers': scorers_sha256()}}
 
 
 def _start(episode: Episode) -> dict[str, Any]:
     start, first = episode.info.start, episode.steps[0]
     return {
         'name': start.name,
-        'position': list(start.pose.position),
+        'position': list(start.position),
         'yaw_deg': math.degrees(start.pose.yaw),
         'nearest_target': start.target,
         'range_m': start.range,
@@ -178,7 +176,7 @@ def _report(item: JudgedReport) -> dict[str, Any]:
 
 
 def _measures(episode: Episode) -> dict[str, Any]:
-    measure = episode.info.task.get('measure')
+    measure = episode.info.task.measure
     if not episode.has_truth:
         return {}
     if measure == 'pipe_coverage':

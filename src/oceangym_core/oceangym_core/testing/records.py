@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from oceangym_core.config.options import RunOptions
 from oceangym_core.config.starts import describe_start
 from oceangym_core.config.tasks import PAPER_WEIGHTS, Target
+from oceangym_core.config.waters import load_profile, load_water
 from oceangym_core.contract.actions import Action, EndReason
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift
@@ -25,7 +26,7 @@ from oceangym_core.contract.observation import (
 )
 from oceangym_core.geometry import Pose
 from oceangym_core.record.episode import Episode
-from oceangym_core.record.schema import Ending, RunInfo
+from oceangym_core.record.schema import Ending, RecordedTask, RecordedWorld, RunInfo
 from oceangym_core.record.writer import RunWriter
 from oceangym_core.world.footprint import Footprint
 
@@ -88,16 +89,18 @@ def run_info(
     return RunInfo(
         run_id='test_run',
         options=options.as_dict(),
-        task={'id': 'inspect_pipe', 'alias': None, 'measure': measure},
-        water={'id': 'shallow', 'visibility': None},
-        profile={'id': 'standard', 'battery_ends': battery_ends},
+        task=RecordedTask(id='inspect_pipe', measure=measure),
+        water=load_water('shallow').model_copy(update={'visibility': None}),
+        profile=load_profile('standard').model_copy(update={'battery_ends': battery_ends}),
         agent=options.agent_name,
         privileged=False,
-        world_name='ocean',
-        world_seed=0,
-        world_sha256='0' * 64,
-        lower=(-200.0, -400.0, -100.0),
-        upper=(650.0, 250.0, 5.0),
+        world=RecordedWorld(
+            name='ocean',
+            seed=0,
+            sha256='0' * 64,
+            lower=(-200.0, -400.0, -100.0),
+            upper=(650.0, 250.0, 5.0),
+        ),
         targets=tuple(targets),
         shift=shift or FrameShift(),
         start=describe_start('custom', start or Pose(), targets),

@@ -3,34 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import ConfigDict, RootModel
 
+from oceangym_core.files import Quaternion, Schema, Vector
 from oceangym_core.geometry import Array, Pose
 
-Vector = tuple[float, float, float]
 
+class OrientedBox(Schema):
+    """A box of full `size` (x, y, z) [m], centred on a pose in map."""
 
-@dataclass(frozen=True, kw_only=True)
-class OrientedBox:
-    """A box of full `size` (x, y, z) [m], centred on its `pose` in map."""
-
-    pose: Pose
+    position: Vector
+    quaternion: Quaternion
     size: Vector
 
+    @classmethod
+    def of(cls, pose: Pose, size: ArrayLike) -> OrientedBox:
+        """Build a box from its pose and full size [m]."""
+        x, y, z = np.asarray(size, dtype=float).tolist()
+        return cls(position=pose.position, quaternion=pose.quaternion, size=(x, y, z))
 
-@dataclass(frozen=True)
-class Footprint:
+    @cached_property
+    def pose(self) -> Pose:
+        """The pose of its centre in map."""
+        return Pose(self.position, self.quaternion)
+
+
+class Footprint(RootModel[tuple[OrientedBox, ...]]):
     """A union of oriented boxes in map."""
 
-    boxes: tuple[OrientedBox, ...]
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    @property
+    def boxes(self) -> tuple[OrientedBox, ...]:
+        """The boxes."""
+        return self.root
 
     @classmethod
-    def of(cls, boxes: Iterable[tuple[Pose, Vector]]) -> Footprint:
+    def of(cls, boxes: Iterable[tuple[Pose, ArrayLike]]) -> Footprint:
         """Build a footprint from (pose in map, full size [m]) pairs."""
-        return cls(tuple(OrientedBox(pose=pose, size=size) for pose, size in boxes))
+        return cls(tuple(OrientedBox.of(pose, size) for pose, size in boxes))
 
     @classmethod
     def point(cls, position: Vector) -> Footprint:
@@ -46,14 +61,3 @@ class Footprint:
             outside = np.maximum(np.abs(local) - np.asarray(box.size) / 2, 0.0)
             nearest = np.minimum(nearest, np.linalg.norm(outside, axis=1))
         return nearest
-
-    def as_list(self) -> list[dict[str, list[float]]]:
-        """Return plain data for YAML and JSON."""
-        return [
-            {
-                'position': [float(v) for v in box.pose.position],
-                'quaternion': [float(v) for v in box.pose.quaternion],
-                'size': [float(v) for v in box.size],
-            }
-            for box in self.boxes
-        ]
