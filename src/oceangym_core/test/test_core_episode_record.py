@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 import json
 from pathlib import Path
@@ -14,7 +13,7 @@ from oceangym_core.config.options import RunOptions
 from oceangym_core.config.starts import resolve_start
 from oceangym_core.config.tasks import resolve_targets, TaskRegistry
 from oceangym_core.config.waters import load_profile, load_water
-from oceangym_core.contract.actions import Action, Course
+from oceangym_core.contract.actions import Action
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.frames import FrameShift, shift_for
 from oceangym_core.contract.observation import Contact, Sighting
@@ -23,7 +22,7 @@ from oceangym_core.geometry import Pose
 from oceangym_core.record.memory_files import MemoryEntry, read_memory, write_memory
 from oceangym_core.record.provenance import git_state, package_versions
 from oceangym_core.record.reader import load_episode
-from oceangym_core.record.schema import Ending, EPISODE_FILE
+from oceangym_core.record.schema import Ending
 from oceangym_core.record.writer import make_run_info, new_run_directory, run_id_for, RunWriter
 from oceangym_core.scoring import rescore, score_episode
 from oceangym_core.testing.records import (
@@ -74,34 +73,6 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert read.steps[2].contacts == kept.steps[2].contacts
     assert (read.memory, read.important) == (kept.memory, kept.important)
     assert score_episode(read) == score_episode(kept)
-
-
-def test_a_combined_command_is_kept_and_other_lines_stay_as_they_were(tmp_path: Path) -> None:
-    write_episode(legs(), info(), directory=tmp_path)
-    plain = (tmp_path / EPISODE_FILE).read_text()
-    assert not any(key in plain for key in ('turn_deg', 'climb', 'altitude'))
-    course = Course(turn_deg=30.0, altitude_m=8.0)
-    fixed = info(options=RunOptions(actions='extended'), has_truth=False)
-    folder = tmp_path / 'go'
-    folder.mkdir()
-    writer = RunWriter(folder, fixed, clock=StepClock())
-    writer.write_step(index=0, navigation=navigation_at(Pose(), 0.0), truth=None)
-    writer.write_step(
-        index=1,
-        navigation=navigation_at(Pose.of(TARGET), 30.0),
-        truth=None,
-        maneuver=replace(maneuver_to(1, Action.GO), course=course, turned_deg=29.9, climbed_m=2.0),
-        decision=Decision(index=0, action=Action.GO, magnitude=18.0, course=course),
-    )
-    writer.write_end(t=30.0, ending=Ending.TIME)
-    writer.close()
-    line = json.loads((folder / EPISODE_FILE).read_text().splitlines()[1])
-    assert line['decision']['turn_deg'] == 30.0 and line['decision']['climb_m'] is None
-    made = {key: line['maneuver'][key] for key in ('altitude_m', 'turned_deg', 'climbed_m')}
-    assert made == {'altitude_m': 8.0, 'turned_deg': 29.9, 'climbed_m': 2.0}
-    (decision,) = load_episode(folder).decisions
-    assert (decision.action, decision.magnitude, decision.course) == (Action.GO, 18.0, course)
-    assert score_episode(load_episode(folder))['actions'] == 'extended'
 
 
 def test_scoring_again_gives_the_same_file(tmp_path: Path) -> None:
@@ -237,21 +208,6 @@ def test_run_directories_do_not_collide(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     with pytest.raises(OceanGymError, match='cannot make'):
         new_run_directory(tmp_path / 'file', run_id)
-
-
-def test_a_reply_with_any_characters_is_recorded(tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path, info(), clock=StepClock())
-    for index, leg in enumerate(legs()[:2]):
-        reply = 'line\nbreak \u2028 "kind": "end" \ud800 \x00 日本'
-        writer.write_step(
-            index=index,
-            navigation=navigation_at(Pose.of(leg.position), 30.0 * index),
-            truth=truth_at(leg, index, 30.0 * index),
-            maneuver=None if index == 0 else maneuver_to(index),
-            decision=None if index == 0 else Decision(index=0, action=Action.UP, raw_reply=reply),
-        )
-    writer.close()
-    assert len(load_episode(tmp_path).steps) == 2
 
 
 def test_safety_counts_and_costs(tmp_path: Path) -> None:

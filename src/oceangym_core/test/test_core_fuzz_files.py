@@ -170,7 +170,18 @@ def test_a_wrong_value_in_a_line_is_named(run: Path, change: dict) -> None:
     lines = path.read_text().splitlines()
     lines[1] = json.dumps({**json.loads(lines[1]), **change})
     path.write_text('\n'.join(lines) + '\n')
-    assert 'line 2' in refused(load_episode, run)
+    place, _, problem = refused(load_episode, run).partition(', line 2: ')
+    assert place == str(path)
+    assert next(iter(change)) in problem
+
+
+def test_a_wrong_value_in_run_yaml_is_named(run: Path) -> None:
+    path = run / 'run.yaml'
+    content = yaml.safe_load(path.read_text())
+    content['targets'][0]['footprint'][0]['size'][2] = 'tall'
+    path.write_text(yaml.safe_dump(content))
+    message = refused(load_episode, run)
+    assert f"{path}: targets.0.footprint.0.size.2 is 'tall'" in message
 
 
 def mutated(data: bytes, seed: int) -> bytes:

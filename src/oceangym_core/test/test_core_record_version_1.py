@@ -29,6 +29,9 @@ KEPT = Path(__file__).parent / 'records' / 'version_1'
 PLACES = [(250.0, -70.0, -60.0), (262.5, -71.25, -58.1), (330.0, -150.0, -30.0), (345, -160, -30)]
 
 
+COURSE = Course(turn_deg=np.float64(30), altitude_m=8.0)
+
+
 def truth(index: int) -> StepTruth:
     """Return a step's truth, in the number types that simulator and sensors give."""
     seconds = np.arange(30.0 * index - 3, 30.0 * index) + 1 / 3
@@ -55,7 +58,6 @@ def truth(index: int) -> StepTruth:
 def fly(directory: Path, run: Path) -> None:
     """Write four observations with everything that a line can hold, as of a kept run."""
     info = load_episode(run).info
-    course = Course(turn_deg=np.float64(30), altitude_m=8.0)
     decisions = [
         Decision(
             index=0,
@@ -68,7 +70,7 @@ def fly(directory: Path, run: Path) -> None:
             latency_s=2.5,
         ),
         Decision(
-            index=1, action=Action.GO, magnitude=18.0, course=course, notes=('seed refused',)
+            index=1, action=Action.GO, magnitude=18.0, course=COURSE, notes=('seed refused',)
         ),
         Decision(index=2, action=Action.ROTATE_LEFT, magnitude=45.0, invalid_replies=2),
         Decision(index=3, action=Action.STOP, finds=('PIPE',)),
@@ -139,3 +141,11 @@ def test_a_kept_record_scores_to_the_same_digits(run: Path) -> None:
     assert score['benchmark']['hashes'].pop('scorers')
     del kept['benchmark']['hashes']['scorers']
     assert score == kept
+
+
+def test_what_a_model_decided_and_said_is_read_back() -> None:
+    first, second, _, stop = load_episode(KEPT / 'with_truth').decisions
+    assert first.raw_reply == 'line\nbreak \u2028 "kind": "end" ? \x00 日本'
+    assert (first.course, first.tokens) == (Course(), 4150)
+    assert (second.action, second.magnitude, second.course) == (Action.GO, 18.0, COURSE)
+    assert (stop.action, stop.finds) == (Action.STOP, ('PIPE',))
