@@ -15,7 +15,7 @@ pytest.importorskip('rclpy')
 from oceangym_msgs.msg import SonarInfo
 from sensor_msgs.msg import Image
 
-from oceangym_agent.nodes.vehicle_client import image_array, sonar_spec
+from oceangym_agent.nodes.conversions import image_array, sonar_spec
 from oceangym_core.config.options import RunOptions
 from oceangym_core.contract.actions import Action
 from oceangym_core.errors import OceanGymError

@@ -64,7 +64,7 @@ def lines(path: Path) -> list[Any]:
 def test_messages_say_what_an_agent_in_the_same_process_is_told(direction):
     from rclpy.serialization import deserialize_message, serialize_message
 
-    from oceangym_agent.nodes.vehicle_client import sonar_spec
+    from oceangym_agent.nodes.conversions import sonar_spec
     from oceangym_sim.nodes.conversions import sonar_info_message
 
     # Awkward numbers: none of them has a short binary form.
@@ -301,26 +301,6 @@ def test_an_episode_ends_although_a_call_hangs(model_run, mode, ending, code):
     assert [child.code for child in model_run.children] == [0, 0, code]
     episode = load_episode(model_run.directory)
     assert (episode.ending.value, episode.decisions) == (ending, ())
-
-
-def test_a_prompt_that_cannot_be_made_ends_the_episode_with_its_reason(tmp_path, model_run):
-    preset = config_path('agents', 'scripted_patrol.yaml').read_text()
-    (tmp_path / 'blind.yaml').write_text(
-        preset.replace('id: scripted_patrol', 'id: blind').replace(
-            'max_images: 100', 'max_images: 1'
-        )
-    )
-    outcome = model_run.run(
-        iter(()),
-        agent='mllm',
-        model=str(tmp_path / 'blind.yaml'),
-        sensors='none',
-        record='false',
-    )
-    assert outcome.code == 1
-    episode = load_episode(model_run.directory)
-    assert episode.ending.value == 'error'
-    assert episode.message.startswith('agent blind: the prompt needs 2 images')
 
 
 def assert_nowhere(run: Path, key: str) -> None:

@@ -111,8 +111,3 @@ def close_agent(agent: Agent) -> None:
     close = getattr(agent, 'close', None)
     if close is not None:
         close()
-
-
-def ending_message(name: str, error: Exception) -> str:
-    """Return what a record says of an agent's error; the same with and without ROS."""
-    return f'agent {name}: {error}'

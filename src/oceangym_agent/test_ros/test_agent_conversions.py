@@ -11,8 +11,7 @@ from geometry_msgs.msg import Point32
 from oceangym_msgs.msg import SonarInfo, TaskGoal
 from sensor_msgs.msg import Image
 
-from oceangym_agent.nodes.pilot import goal_view
-from oceangym_agent.nodes.vehicle_client import image_array, sonar_spec
+from oceangym_agent.nodes.conversions import goal_view, image_array, sonar_spec
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from oceangym_agent.agent import GoalView, Privilege, Turn
 from oceangym_agent.agents.replay import recorded_turns
 from oceangym_agent.scripted_models.faults import Fault, FaultKind
 from oceangym_agent.scripted_models.scripts import script
@@ -196,6 +197,34 @@ def test_a_run_that_lacks_something_leaves_no_directory(tmp_path: Path) -> None:
     with pytest.raises(OceanGymError, match='prompt'):
         fly(tmp_path, prompt='no_such_prompt')
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ('error', 'message'),
+    [
+        (OceanGymError('no route'), 'agent survey: no route'),
+        (ZeroDivisionError('speed'), 'ZeroDivisionError: speed'),
+    ],
+)
+def test_what_an_agent_raises_is_on_record_and_reaches_the_caller(
+    tmp_path: Path, error: Exception, message: str
+) -> None:
+    class Broken:
+        privileged = False
+
+        def begin(self, goal: GoalView, privilege: Privilege | None = None) -> None:
+            self.label = goal.target_label
+
+        def decide(self, *given: object) -> Turn:
+            raise error
+
+    setup = prepare_episode(RunOptions(agent='survey', sensors='none'), ocean())
+    with pytest.raises(type(error), match=str(error)):
+        run_episode(setup, simulator('shallow'), agent=Broken(), results_dir=tmp_path)
+    (run,) = tmp_path.iterdir()
+    episode = load_episode(run)
+    assert (episode.ending.value, episode.message) == ('error', message)
+    assert len(episode.steps) == 1
 
 
 def test_a_planted_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 import sys
 
-from oceangym_agent.agent import Agent, close_agent
-from oceangym_agent.nodes.pilot import build_agent, Pilot, privilege_for
+from oceangym_agent.agent import Agent, close_agent, Privilege
+from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.episode_runner import EpisodeRunner
 from oceangym_agent.nodes.vehicle_client import VehicleClient
-from oceangym_core.errors import OceanGymError
+from oceangym_core.config.options import RunOptions
+from oceangym_core.config.tasks import resolve_targets, TaskRegistry
+from oceangym_core.contract.frames import shift_for
 from oceangym_core.nodes.node import ContractNode, declare, declare_options, run_node
+from oceangym_core.world.world import load_world, world_path
+
+
+def privilege_for(options: RunOptions, world_file: str) -> Privilege:
+    """Return what an agent that may use the truth is given."""
+    task = TaskRegistry.load(options.config_dirs).get(options.task)
+    world = load_world(Path(world_file) if world_file else world_path(task.world_source))
+    return Privilege(
+        world=world,
+        targets=tuple(world.anchor(target.name) for target in resolve_targets(task, world)),
+        shift=shift_for(options.frame, options.resolved_frame_seed),
+    )
 
 
 class AgentNode(ContractNode):
@@ -29,23 +44,21 @@ class AgentNode(ContractNode):
         # Built at once, so that what it lacks is said before anybody waits for it.
         self._first: Agent | None = self._make()
         privileged = self._first.privileged
-        privilege = privilege_for(options, world) if privileged else None
-        self._client = VehicleClient(self, truth=privileged)
-        self._pilot = Pilot(
-            self,
+        self._client = VehicleClient(self, truth=privileged, folders=options.config_dirs)
+        self._runner = EpisodeRunner(
             self._client,
             self._next_agent,
             name=options.agent_name,
-            privilege=privilege,
-            folders=[Path(folder) for folder in options.config_dirs],
+            privilege=privilege_for(options, world) if privileged else None,
         )
         self._begun = False
 
     def _make(self) -> Agent:
         directory, self._directory = self._directory, ''
-        return build_agent(
-            self._options.agent, self._options, Path(directory) if directory else None
+        settings = AgentSettings(
+            options=self._options, directory=Path(directory) if directory else None
         )
+        return make_agent(self._options.agent, settings)
 
     def _next_agent(self) -> Agent:
         agent, self._first = self._first, None
@@ -53,7 +66,7 @@ class AgentNode(ContractNode):
 
     def close(self) -> None:
         """Let the agent go."""
-        self._pilot.close()
+        self._runner.close()
         if self._first is not None:
             close_agent(self._first)
 
@@ -71,15 +84,8 @@ class AgentNode(ContractNode):
         while True:
             await client.until(lambda: client.goal is not None and client.running)
             assert client.state is not None
-            index: int | None = client.state.step
-            try:
-                self._pilot.begin()
-            except OceanGymError as error:
-                await self._pilot.give_up(error)
-                index = None
-            while index is not None:
-                index = await self._pilot.turn(index)
-            self._pilot.close()
+            await self._runner.run(client.state.step)
+            self._runner.close()
             await client.until(lambda: not client.running)
 
 

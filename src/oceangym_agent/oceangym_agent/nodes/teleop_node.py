@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 import select
 import sys
 import termios
@@ -13,8 +12,10 @@ import tty
 from geometry_msgs.msg import TwistStamped
 from rclpy.task import Future
 
+from oceangym_agent.agent import Turn
+from oceangym_agent.agents import AgentSettings, make_agent
+from oceangym_agent.episode_runner import EpisodeRunner
 from oceangym_agent.keyboard import Command, HELP, interpret, velocity_of
-from oceangym_agent.nodes.pilot import build_agent, Pilot
 from oceangym_agent.nodes.vehicle_client import VehicleClient
 from oceangym_core.config.options import AGENTS, MODEL_AGENTS
 from oceangym_core.contract.actions import Action
@@ -77,14 +78,13 @@ class TeleopNode(ContractNode):
         successor = str(declare(self, 'hand_over_to', 'survey', 'Agent that m hands over to.'))
         if successor not in SUCCESSORS:
             raise unknown_name('hand_over_to', successor, SUCCESSORS)
-        self._client = VehicleClient(self, truth=False)
+        options = self._options
+        self._client = VehicleClient(self, truth=False, folders=options.config_dirs)
         self._velocity = publish_stream(self, stream('cmd_vel'))
-        self._pilot = Pilot(
-            self,
+        self._runner = EpisodeRunner(
             self._client,
-            lambda: build_agent(successor, self._options),
+            lambda: make_agent(successor, AgentSettings(options=options)),
             name=successor,
-            folders=[Path(folder) for folder in self._options.config_dirs],
         )
         self._successor = successor
         self._handed_over = False
@@ -107,7 +107,7 @@ class TeleopNode(ContractNode):
     def close(self) -> None:
         """Give the terminal back."""
         self._keys.close()
-        self._pilot.close()
+        self._runner.close()
 
     # -- keys -------------------------------------------------------------------------------------
 
@@ -139,8 +139,8 @@ class TeleopNode(ContractNode):
             assert client.goal is not None
             assert client.state is not None
             _say(f'task: {client.goal.instruction}')
-            self._pilot.begin()
-            await self._drive(client.state.step)
+            if await self._runner.begin():
+                await self._drive(client.state.step)
             await client.until(lambda: not client.running)
             _say('the episode has ended')
 
@@ -149,7 +149,7 @@ class TeleopNode(ContractNode):
             if self._handed_over:
                 if self._asked_back():
                     continue
-                index = await self._pilot.turn(index)
+                index = await self._runner.turn(index)
                 continue
             observation = await self._client.next_observation(index)
             if observation is None:
@@ -159,7 +159,7 @@ class TeleopNode(ContractNode):
             _say(
                 f'[{index}] x {x:.1f} y {y:.1f} z {z:.1f} m, {status.remaining:.0f} s left: ready'
             )
-            index = await self._obey(await self._next_key(), index, observation.stamp)
+            index = await self._obey(await self._next_key(), index)
 
     def _asked_back(self) -> bool:
         """Whether a key takes the vehicle back from the agent."""
@@ -175,13 +175,13 @@ class TeleopNode(ContractNode):
                 return True
         return False
 
-    async def _obey(self, key: str, index: int, stamp: float) -> int | None:
+    async def _obey(self, key: str, index: int) -> int | None:
         """Do what a key means; return the index of the next observation, None at the end."""
         meaning = interpret(key)
         if isinstance(meaning, Action):
-            return await self._move(meaning, index, stamp)
+            return await self._move(meaning, index)
         if meaning is Command.QUIT:
-            self._decide(Action.STOP, index, stamp)
+            self._decide(Action.STOP, index)
             await self._client.stop()
             _say('ended')
             return None
@@ -194,11 +194,11 @@ class TeleopNode(ContractNode):
             _say(HELP if meaning is Command.HELP else f'{key!r} has no meaning; ? shows the keys')
         return index
 
-    async def _move(self, action: Action, index: int, stamp: float) -> int | None:
+    async def _move(self, action: Action, index: int) -> int | None:
         if self._options.mode == 'realtime':
             self._publish_velocity(action)
             return index
-        self._decide(action, index, stamp)
+        self._decide(action, index)
         result = await self._client.fly(action, None)
         if result.error_code:
             _say(f'refused: {result.error_msg}')
@@ -206,18 +206,17 @@ class TeleopNode(ContractNode):
         _say(f'{action.value}: {result.applied:.1f} flown')
         return int(result.step)
 
-    def _decide(self, action: Action, index: int, stamp: float) -> None:
-        self._client.publish_decision(
-            Decision(index=index, action=action), agent=self._options.agent_name, stamp=stamp
-        )
+    def _decide(self, action: Action, index: int) -> None:
+        turn = Turn(decision=Decision(index=index, action=action))
+        self._client.publish_decision(turn, agent=self._options.agent_name)
 
     async def _report(self, index: int) -> None:
         assert self._client.goal is not None
         label = self._client.goal.target_label
-        code, message = await self._client.report_find(
+        if await self._client.report_find(
             FindReport(label=label), index, reporter=self._options.agent_name
-        )
-        _say(f'find refused: {message}' if code else f'{label} reported found here')
+        ):
+            _say(f'{label} reported found here')
 
     def _publish_velocity(self, action: Action) -> None:
         velocity = velocity_of(action)

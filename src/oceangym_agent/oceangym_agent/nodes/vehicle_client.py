@@ -1,12 +1,14 @@
-"""What a driver needs of the contract: observations in, reports, decisions and maneuvers out.
+"""The `Vehicle` of an agent loop behind the contract's topics, services and action.
 
 Used by agent_node and teleop_node alike; everything is asynchronous, for coroutines of the executor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 import math
+from pathlib import Path
 from typing import Any
 
 from nav_msgs.msg import Odometry
@@ -16,18 +18,21 @@ from oceangym_msgs.msg import Capabilities, SonarInfo, TaskGoal, TaskState
 from oceangym_msgs.msg import StepTruth as StepTruthMessage
 from oceangym_msgs.srv import ReportFind, StopTask
 from rclpy.action import ActionClient
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import BatteryState, Image, Range
 
-from oceangym_agent.agent import StatusView
+from oceangym_agent.agent import GoalView, StatusView, Turn
 from oceangym_agent.assembly import ObservationAssembler
-from oceangym_core.contract.actions import Action, Course, DIRECTIONS, sonar_orientation, STRAIGHT
+from oceangym_agent.episode_runner import PendingDecision
+from oceangym_agent.nodes.conversions import goal_view, image_array, sonar_spec
+from oceangym_core.contract.actions import Action, Course, STRAIGHT
 from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.observation import NavigationState, Observation, SonarSpec, StepTruth
 from oceangym_core.contract.topics import camera_streams, DECISION, sonar_streams, stream
-from oceangym_core.errors import OceanGymError, unknown_name
-from oceangym_core.geometry import Pose
+from oceangym_core.errors import OceanGymError
 from oceangym_core.nodes.conversions import (
     decision_message,
     magnitude_field,
@@ -41,10 +46,6 @@ from oceangym_core.nodes.node import publish_stream, read_stream
 
 # Streams that show the frozen instant beside the images.
 INSTANT_STREAMS = ('odometry', 'altitude', 'battery')
-# Of the contract's images: channels, and type of a value.
-ENCODINGS = {'rgb8': (3, 'u1'), 'mono8': (1, 'u1'), '32FC1': (1, 'f4')}
-# More range bins than any sonar has would only exhaust the memory.
-MAX_BINS = 100_000
 
 
 class VehicleClient:
@@ -53,10 +54,13 @@ class VehicleClient:
     Args:
         node: Its node, in the vehicle's namespace.
         truth: Whether this agent is entitled to truth and subscribes to it.
+        folders: Where the pictures of goals may lie beside share/oceangym.
     """
 
-    def __init__(self, node: Node, *, truth: bool) -> None:
+    def __init__(self, node: Node, *, truth: bool, folders: Sequence[str] = ()) -> None:
         self._node = node
+        self._folders = [Path(folder) for folder in folders]
+        self._wall = Clock(clock_type=ClockType.STEADY_TIME)
         self._truth_wanted = truth
         self.goal: TaskGoal | None = None
         self.state: TaskState | None = None
@@ -68,6 +72,8 @@ class VehicleClient:
         self._truth: StepTruthMessage | None = None
         self._geometry: dict[str, SonarSpec] = {}
         self._silent: set[str] = set()
+        # Of the last observation, in seconds of its episode.
+        self._stamp = 0.0
         self._epoch_ns = 0
         self._expected_ns = 0
         self._waiter: Future | None = None
@@ -100,6 +106,15 @@ class VehicleClient:
         assert self.state is not None
         return StatusView(elapsed=self.state.elapsed, remaining=self.state.remaining)
 
+    def goal_view(self) -> GoalView:
+        """Return the goal as an agent sees it.
+
+        Raises:
+            OceanGymError: Its picture lies outside the folders.
+        """
+        assert self.goal is not None
+        return goal_view(self.goal, self._folders)
+
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until what the topics show meets a condition."""
         while not condition():
@@ -117,18 +132,39 @@ class VehicleClient:
         if self.finished:
             return None
         assert self._assembler is not None
-        return self._assembler.observation(
+        observation = self._assembler.observation(
             index=index, navigation=self._navigation(), sonar_geometry=self._geometry
         )
+        self._stamp = observation.stamp
+        return observation
 
     def truth(self) -> StepTruth | None:
         """Return the truth of the current observation, for agents that are entitled to it."""
         return None if self._truth is None else step_truth_of(self._truth)
 
-    async def report_find(
-        self, report: FindReport, step: int, *, reporter: str
-    ) -> tuple[int, str]:
-        """Report a find; return (error_code, error_msg) of the task manager."""
+    async def ask(self, decide: Callable[[], Turn]) -> Turn | None:
+        """Have an agent decide in a thread, so that the node stays responsive meanwhile.
+
+        The node's `work` looks for the answer (`wake`).
+
+        Returns:
+            The answer with the wall time that it took; None if the episode ends before.
+        """
+        started = self._wall.now()
+        pending = PendingDecision(decide, self._wake_executor)
+        await self.until(lambda: pending.done() or not self.running)
+        if not pending.done():
+            return None
+        turn = pending.result()
+        latency = (self._wall.now() - started).nanoseconds * 1e-9
+        return replace(turn, decision=replace(turn.decision, latency_s=latency))
+
+    def _wake_executor(self) -> None:
+        if self._node.executor is not None:
+            self._node.executor.wake()
+
+    async def report_find(self, report: FindReport, step: int, *, reporter: str) -> bool:
+        """Report a find; return whether the task manager understood it."""
         request = ReportFind.Request(
             label=report.label,
             has_position=report.position is not None,
@@ -140,22 +176,36 @@ class VehicleClient:
             reporter=reporter,
         )
         response = await self._report.call_async(request)
-        return response.error_code, response.error_msg
+        if response.error_code:
+            self._node.get_logger().warning(
+                f'find of {report.label!r} refused: {response.error_msg}'
+            )
+        return not response.error_code
 
-    def publish_decision(
-        self,
-        decision: Decision,
-        *,
-        agent: str,
-        stamp: float,
-        reports: tuple[FindReport, ...] = (),
-    ) -> None:
-        """Tell everybody what was decided on an observation, before it is carried out."""
+    def publish_decision(self, turn: Turn, *, agent: str) -> None:
+        """Publish what was decided on the last observation, before it is carried out."""
         self._decisions.publish(
             decision_message(
-                decision, agent=agent, stamp=stamp, epoch_ns=self._epoch_ns, reports=reports
+                turn.decision,
+                agent=agent,
+                stamp=self._stamp,
+                epoch_ns=self._epoch_ns,
+                reports=turn.reports,
             )
         )
+
+    async def maneuver(self, decision: Decision) -> int | None:
+        """Fly what was decided; one that is refused ends the episode.
+
+        Returns:
+            The index of the next observation; None once the episode has ended.
+        """
+        result = await self.fly(decision.action, decision.magnitude, decision.course)
+        if not result.error_code:
+            return int(result.step)
+        if self.running:
+            await self.stop('error', f'maneuver refused: {result.error_msg}')
+        return None
 
     async def fly(self, action: Action, magnitude: float | None, course: Course = STRAIGHT) -> Any:
         """Have a maneuver carried out and return its result."""
@@ -175,7 +225,9 @@ class VehicleClient:
         return result
 
     async def stop(self, reason: str = 'stop', message: str = '') -> None:
-        """End the episode."""
+        """End the episode; a message is logged as an error."""
+        if message:
+            self._node.get_logger().error(message)
         await self._stop.call_async(StopTask.Request(reason=reason, message=message))
 
     def wake(self) -> None:
@@ -292,61 +344,3 @@ class VehicleClient:
         self._silent.discard(name)
         self._assembler.put('stream', name, nanoseconds_of(message.header.stamp))
         self.wake()
-
-
-def sonar_spec(message: SonarInfo) -> SonarSpec:
-    """Return the geometry of a sonar; its direction is in the name of its frame.
-
-    Raises:
-        OceanGymError: The frame is none of the contract's, or the geometry none of a sonar.
-    """
-    direction = message.header.frame_id.removeprefix('sonar_').removesuffix('_frame')
-    if direction not in DIRECTIONS:
-        raise unknown_name('sonar frame', message.header.frame_id, DIRECTIONS)
-    azimuths = np.asarray(message.azimuth, dtype=np.float64)
-    span, resolution = message.range_max - message.range_min, message.range_resolution
-    bins = span / resolution if resolution > 0.0 else math.nan
-    if not (len(azimuths) >= 2 and azimuths[0] > azimuths[-1] and 1.0 <= bins <= MAX_BINS):
-        raise OceanGymError(
-            f'sonar {direction}: {len(azimuths)} beams and ranges {message.range_min} .. '
-            f'{message.range_max} m in steps of {resolution} m are no geometry of a sonar; wanted: '
-            f'two beams or more, port-most first, and 1 .. {MAX_BINS} range bins'
-        )
-    return SonarSpec(
-        direction=direction,
-        mount=Pose.of((0.0, 0.0, 0.0), sonar_orientation(direction)),
-        range_min=message.range_min,
-        range_max=message.range_max,
-        range_bins=round(bins),
-        beams=len(azimuths),
-        azimuth_aperture=float(azimuths[0] - azimuths[-1]),
-        elevation_aperture=message.elevation_aperture,
-        frequency=message.frequency,
-        sound_speed=message.sound_speed,
-    )
-
-
-def image_array(message: Image) -> np.ndarray[Any, Any]:
-    """Return the pixels of an image: (H, W, 3) uint8, (H, W) uint8 or (H, W) float32.
-
-    Raises:
-        OceanGymError: The encoding is none that the contract has, or the data are too few.
-    """
-    if message.encoding not in ENCODINGS:
-        raise OceanGymError(
-            f'image encoding {message.encoding!r} is not of the contract; '
-            f'allowed: {", ".join(ENCODINGS)}'
-        )
-    channels, kind = ENCODINGS[message.encoding]
-    dtype = np.dtype(('>' if message.is_bigendian else '<') + kind)
-    row, wanted = message.width * channels * dtype.itemsize, message.height * message.step
-    if not wanted or not row or message.step < row or len(message.data) < wanted:
-        raise OceanGymError(
-            f'an image of {message.width} x {message.height} {message.encoding} pixels in rows of '
-            f'{message.step} bytes does not fit its {len(message.data)} bytes of data'
-        )
-    # Drivers may pad their rows.
-    table = np.frombuffer(message.data, np.uint8, count=wanted).reshape(-1, message.step)
-    pixels = np.ascontiguousarray(table[:, :row]).view(dtype)
-    shape = (message.height, message.width, channels)
-    return pixels.reshape(shape if channels > 1 else shape[:2]).astype(kind, copy=False)

@@ -9,20 +9,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from oceangym_agent.agent import (
-    Agent,
-    close_agent,
-    ending_message,
-    GoalView,
-    Privilege,
-    StatusView,
-    Turn,
-)
+from oceangym_agent.agent import Agent, close_agent, GoalView, Privilege, StatusView, Turn
 from oceangym_agent.agents import AgentSettings, make_agent
-from oceangym_agent.chat import BudgetExhausted, NoReply
+from oceangym_agent.chat import NoReply
+from oceangym_agent.episode_runner import EpisodeRunner, run_blocking
 from oceangym_core.config.options import RunOptions
 from oceangym_core.config.setup import EpisodeSetup
-from oceangym_core.contract.actions import Action
+from oceangym_core.contract.decisions import Decision, FindReport
 from oceangym_core.contract.observation import as_published, Observation, StepTruth
 from oceangym_core.errors import OceanGymError
 from oceangym_core.record.writer import new_run_directory, run_id_for
@@ -115,6 +108,76 @@ def _agent(options: RunOptions, directory: Path | None, resume_from: Path | None
         raise
 
 
+class _SimulatedVehicle:
+    """A simulator and the task manager of its episode, as the agent loop sees them; all blocks.
+
+    Args:
+        setup: What is flown; the simulator is reset to it.
+        simulator: Of the setup's world.
+        manager: Of the episode, which begins.
+        on_step: See `run_episode`.
+    """
+
+    def __init__(
+        self,
+        setup: EpisodeSetup,
+        simulator: Simulator,
+        manager: TaskManager,
+        on_step: Callable[[int, float], None],
+    ) -> None:
+        self._setup = setup
+        self._simulator = simulator
+        self._manager = manager
+        self._on_step = on_step
+        manager.ready()
+        self._observation = simulator.reset(ResetRequest.of(setup))
+        self._truth = simulator.truth
+        manager.begin(self._observation.navigation, self._truth)
+
+    @property
+    def running(self) -> bool:
+        return not self._manager.episode_over
+
+    @property
+    def status(self) -> StatusView:
+        status = self._manager.status(self._observation.stamp)
+        return StatusView(elapsed=status.elapsed, remaining=status.remaining)
+
+    def goal_view(self) -> GoalView:
+        return goal_view(self._manager, self._setup.water.briefing)
+
+    async def next_observation(self, index: int) -> Observation | None:
+        return as_published(self._observation) if self.running else None
+
+    def truth(self) -> StepTruth | None:
+        return self._truth
+
+    async def ask(self, decide: Callable[[], Turn]) -> Turn:
+        return decide()
+
+    async def report_find(self, report: FindReport, step: int, *, reporter: str) -> bool:
+        return self._manager.report_find(report).accepted
+
+    def publish_decision(self, turn: Turn, *, agent: str) -> None:
+        self._manager.on_decision(turn.decision)
+
+    async def maneuver(self, decision: Decision) -> int | None:
+        if not self.running:
+            # The decision itself has ended the episode: the run does not offer its action.
+            return None
+        result, self._observation, self._truth = self._simulator.run_maneuver(
+            decision.action, decision.magnitude, decision.course
+        )
+        self._manager.on_step(result, self._observation.navigation, self._truth)
+        self._on_step(self._observation.index, self._observation.stamp)
+        return self._observation.index
+
+    async def stop(self, reason: str = 'stop', message: str = '') -> None:
+        manager = self._manager
+        ends = {'stop': manager.stop, 'budget': manager.budget, 'error': manager.error}
+        ends[reason](message)
+
+
 def _keep_record(
     setup: EpisodeSetup,
     simulator: Simulator,
@@ -124,66 +187,18 @@ def _keep_record(
 ) -> None:
     """Fly, and close the record whatever happens."""
     try:
-        _fly(setup, simulator, manager, agent, on_step)
+        runner = EpisodeRunner(
+            _SimulatedVehicle(setup, simulator, manager, on_step),
+            lambda: agent,
+            name=setup.options.agent_name,
+            privilege=Privilege(world=setup.world, targets=setup.anchors, shift=setup.shift),
+        )
+        run_blocking(runner.run())
+        if runner.error is not None and not isinstance(runner.error, NoReply):
+            raise runner.error
     except KeyboardInterrupt:
         manager.cancel('interrupted')
         raise
     except BaseException as error:
         manager.error(f'{type(error).__name__}: {error}')
         raise
-
-
-def _fly(
-    setup: EpisodeSetup,
-    simulator: Simulator,
-    manager: TaskManager,
-    agent: Agent,
-    on_step: Callable[[int, float], None],
-) -> None:
-    privilege = Privilege(world=setup.world, targets=setup.anchors, shift=setup.shift)
-    manager.ready()
-    observation = simulator.reset(ResetRequest.of(setup))
-    truth = simulator.truth
-    manager.begin(observation.navigation, truth)
-    agent.begin(goal_view(manager, setup.water.briefing), privilege if agent.privileged else None)
-    while not manager.episode_over:
-        turn = _decide(setup, manager, agent, observation, truth)
-        if turn is None:
-            break
-        for report in turn.reports:
-            manager.report_find(report)
-        manager.on_decision(turn.decision)
-        if turn.decision.action is Action.STOP:
-            manager.stop()
-        if manager.episode_over:
-            break
-        result, observation, truth = simulator.run_maneuver(
-            turn.decision.action, turn.decision.magnitude, turn.decision.course
-        )
-        manager.on_step(result, observation.navigation, truth)
-        on_step(observation.index, observation.stamp)
-
-
-def _decide(
-    setup: EpisodeSetup,
-    manager: TaskManager,
-    agent: Agent,
-    observation: Observation,
-    truth: StepTruth | None,
-) -> Turn | None:
-    """Ask the agent; None if there is no answer and the episode has ended for that reason."""
-    status = manager.status(observation.stamp)
-    name = setup.options.agent_name
-    try:
-        return agent.decide(
-            as_published(observation),
-            StatusView(elapsed=status.elapsed, remaining=status.remaining),
-            truth if agent.privileged else None,
-        )
-    except NoReply as error:
-        if error.decision is not None:
-            # What it cost belongs to the record, although nothing came of it.
-            manager.on_decision(error.decision)
-        end = manager.budget if isinstance(error, BudgetExhausted) else manager.error
-        end(ending_message(name, error))
-    return None
