@@ -263,8 +263,7 @@ def test_pressure_and_sound_know_the_depth_offset(tank: World) -> None:
         sim = Simulator(world=tank, options=SimulatorOptions(water=water, sensors='truth'))
         sim.reset(request(tank))
         samples = [t.pressure for t in (sim.tick() for _ in range(40)) if t.pressure is not None]
-        assert sim._sensors._sonars is not None
-        absorption = sim._sensors._sonars.formers[0].absorption
+        absorption = sim._sensors._sonars[0].formers[0].absorption
         readings[offset] = (np.mean([s.pressure for s in samples]), absorption)
     # rho g h at 1025 kg/m3 and 9.81 m/s2; the sensor's noise is of the order of a centimetre.
     assert readings[450.0][0] - readings[0.0][0] == pytest.approx(1025 * 9.81 * 450, rel=1e-4)

@@ -129,7 +129,10 @@ def load_experience(
 
 def _read(given: Path | str, task_id: str) -> tuple[EarlierRun, FrameShift]:
     """Return one source's memories and the frame that they are in."""
-    path = user_path(given)
+    try:
+        path = user_path(given)
+    except OceanGymError as error:
+        raise OceanGymError(f'memory_from: {error}') from None
     try:
         directory = path if path.is_dir() else path.parent
         files = _memory_files(path)
