@@ -134,6 +134,7 @@ def test_reports_stops_and_their_refusals(system, client, tmp_path):
 def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     from oceangym_msgs.action import RunTask
     from oceangym_msgs.msg import Decision as DecisionMessage
+    from rcl_interfaces.msg import Log
     from rclpy.duration import Duration
 
     from oceangym_core.contract.actions import Action
@@ -142,6 +143,8 @@ def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     from oceangym_core.nodes.conversions import decision_message
     from oceangym_core.nodes.qos import publisher_qos, with_liveliness
 
+    logged: list[Log] = []
+    client.node.create_subscription(Log, '/rosout', logged.append, 100)
     nodes = system('simulator', 'task_manager')
     _, result = run_episode(client)
     wait_until_running(client)
@@ -166,6 +169,10 @@ def test_a_lost_backend_and_a_lost_agent_end_the_episode(system, client):
     assert outcome.error_code == RunTask.Result.BACKEND_LOST
     assert outcome.score.partial
     assert 'the backend was lost' in nodes.log('task_manager')
+    # Tools that show /rosout and nothing else say it, too.
+    client.until(
+        lambda: any(m.level == Log.FATAL and 'the backend was lost' in m.msg for m in logged)
+    )
 
 
 def test_a_lost_recorder_ends_the_episode(system, client):

@@ -267,6 +267,7 @@ class TaskManagerNode(ContractNode):
             return
         self._fault = code
         print(f'error: {message}', file=sys.stderr, flush=True)
+        self.get_logger().fatal(message)
         manager.crash(message)
         self._finish()
 
