@@ -23,7 +23,7 @@ from oceangym_agent.agent import Agent
 from oceangym_agent.agents import AgentSettings, make_agent
 from oceangym_agent.testing.perfect_model import NAME, perfect_options, PerfectModelAgent, Way
 from oceangym_bench.execution.episode import run_episode
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_core.config.options import RunOptions
 from oceangym_core.contract.decisions import FindReport
 from oceangym_core.errors import OceanGymError
@@ -64,7 +64,7 @@ def main() -> int:
 
 def rows(arguments: argparse.Namespace) -> Iterator[str]:
     """Fly every cell in every way, and yield a row for each episode."""
-    hangar = Hangar()
+    simulators = SimulatorCache()
     for task, start, way in product(arguments.tasks, arguments.starts, arguments.ways):
         options = RunOptions(
             task=task,
@@ -73,10 +73,10 @@ def rows(arguments: argparse.Namespace) -> Iterator[str]:
             sonar=arguments.sonar,
             t_max=arguments.t_max,
         )
-        yield row(hangar, options, way, arguments.folder)
+        yield row(simulators, options, way, arguments.folder)
 
 
-def row(hangar: Hangar, options: RunOptions, way: str, folder: Path) -> str:
+def row(simulators: SimulatorCache, options: RunOptions, way: str, folder: Path) -> str:
     """Fly one episode and return its row."""
     options = replace(options, agent=EYES)
     agent: Agent = make_agent(EYES, AgentSettings(options=options))
@@ -84,7 +84,7 @@ def row(hangar: Hangar, options: RunOptions, way: str, folder: Path) -> str:
     if way != DIRECT:
         options = perfect_options(options, folder / 'presets')
         agent = PerfectModelAgent(options, folder / 'traces' / run_id, eyes=agent, way=Way(way))
-    setup, simulator = hangar.prepare(options)
+    setup, simulator = simulators.prepare(options)
     outcome = run_episode(setup, simulator, agent=agent, results_dir=folder, run_id=run_id)
     assert outcome.directory is not None
     episode = load_episode(outcome.directory)

@@ -51,7 +51,7 @@ from oceangym.processes import (
     process_specs,
     ProcessSpec,
 )
-from oceangym.supervisor import command_line, EXIT_CANCELLED, last_words
+from oceangym.supervisor import command_line, EXIT_CANCELLED, last_error_lines
 from oceangym_core.config.options import RunOptions
 from oceangym_core.config.starts import parse_start
 from oceangym_core.config.tasks import TaskRegistry
@@ -222,7 +222,7 @@ class Processes:
         """Notice a process that has ended too early."""
         for name, process in self.running.items():
             if process.poll() is not None:
-                words = '\n'.join(last_words(self._log(name)))
+                words = '\n'.join(last_error_lines(self._log(name)))
                 raise OceanGymError(f'{name} ended with {process.returncode}:\n{words}')
 
     def sample(self, soak: Soak) -> None:

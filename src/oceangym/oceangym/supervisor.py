@@ -75,7 +75,7 @@ def describe_exit(code: int) -> str:
     return f'killed by {name} ({-code})'
 
 
-def last_words(log: Path, limit: int = _MESSAGE_LINES) -> list[str]:
+def last_error_lines(log: Path, limit: int = _MESSAGE_LINES) -> list[str]:
     """Return a log's error message: from its last ``error:`` line on, else its last lines."""
     try:
         lines = log.read_text(encoding='utf-8', errors='replace').splitlines()
@@ -237,7 +237,7 @@ class Supervisor:
         code = child.code
         assert code is not None
         head = f'{child.spec.name} ({child.spec.executable}) ended early: {describe_exit(code)}'
-        return '\n'.join([head, *last_words(child.log), f'log: {child.log}'])
+        return '\n'.join([head, *last_error_lines(child.log), f'log: {child.log}'])
 
     def _stop_all(self) -> None:
         """Interrupt every process, rank by rank; kill what does not end."""

@@ -12,7 +12,7 @@ import pytest
 
 from oceangym import supervisor as supervisor_module
 from oceangym.processes import OnExit, ProcessSpec
-from oceangym.supervisor import describe_exit, last_words, Supervisor
+from oceangym.supervisor import describe_exit, last_error_lines, Supervisor
 
 SLEEP = 'import time; time.sleep(600)'
 POLITE = (
@@ -189,8 +189,8 @@ def test_exits_in_words():
 
 def test_last_words_of_a_log(tmp_path):
     log = tmp_path / 'x.log'
-    assert last_words(log) == []
+    assert last_error_lines(log) == []
     log.write_bytes(b'1\n2\n3\n\xff\n5\n6\n7\n')
-    assert last_words(log) == ['3', '\ufffd', '5', '6', '7']
+    assert last_error_lines(log) == ['3', '\ufffd', '5', '6', '7']
     log.write_text('noise\nerror: a\nhint\n')
-    assert last_words(log) == ['error: a', 'hint']
+    assert last_error_lines(log) == ['error: a', 'hint']

@@ -24,7 +24,7 @@ from oceangym.supervisor import Outcome
 from oceangym_agent.scripted_models.scripts import patrol
 from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_bench.execution.episode import run_episode
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_core.assets import assets_root
 from oceangym_core.config.options import MODEL_AGENTS, RunOptions
 from oceangym_setup.cli import VERBS as SETUP_VERBS
@@ -113,7 +113,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             (folder / block.title).write_text(block.text, encoding='utf-8')
     server = ScriptedModelServer(script=patrol)
 
-    hangar = Hangar()
+    simulators = SimulatorCache()
 
     def fly_one_maneuver(
         options: RunOptions, directory: Path, world: Path, domain_id: int, console: Console
@@ -124,7 +124,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             if options.agent == 'mllm':
                 short = replace(short, base_url=server.url)
             directory.rmdir()
-            setup, simulator = hangar.prepare(short)
+            setup, simulator = simulators.prepare(short)
             run_episode(setup, simulator, results_dir=directory.parent, run_id=directory.name)
         return Outcome(code=0, message='')
 

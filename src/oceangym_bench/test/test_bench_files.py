@@ -88,9 +88,9 @@ def test_models_and_prompts_of_the_file_s_own_configuration_are_known(tmp_path: 
 
 def test_runs_of_one_simulator_follow_each_other(tmp_path: Path) -> None:
     cells = laid_out(tmp_path, world_seeds=[0, 4])
-    workshops = [cell.workshop for cell in cells]
-    changes = sum(a != b for a, b in itertools.pairwise(workshops))
-    assert changes == len(set(workshops)) - 1
+    keys = [cell.simulator_key for cell in cells]
+    changes = sum(a != b for a, b in itertools.pairwise(keys))
+    assert changes == len(set(keys)) - 1
 
 
 def test_an_id_depends_on_its_own_run_only(tmp_path: Path) -> None:

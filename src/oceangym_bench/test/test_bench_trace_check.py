@@ -13,7 +13,7 @@ import pytest
 
 from oceangym_agent.scripted_models.server import ScriptedModelServer
 from oceangym_bench.execution.episode import run_episode
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_bench.verify.run import Outcome, Verdict, verify_run
 from oceangym_core.config.options import RunOptions
 from oceangym_core.scoring import rescore
@@ -27,12 +27,12 @@ FINDS = (
 
 
 @pytest.fixture(scope='module')
-def hangar() -> Hangar:
-    return Hangar()
+def simulators() -> SimulatorCache:
+    return SimulatorCache()
 
 
 @pytest.fixture(scope='module')
-def flown(tmp_path_factory: pytest.TempPathFactory, hangar: Hangar) -> Path:
+def flown(tmp_path_factory: pytest.TempPathFactory, simulators: SimulatorCache) -> Path:
     """Three decisions: three finds, no reply that is understood, one find."""
 
     def say(body: Mapping[str, Any], number: int) -> str:
@@ -46,7 +46,7 @@ def flown(tmp_path_factory: pytest.TempPathFactory, hangar: Hangar) -> Path:
             agent='scripted', base_url=server.url, sensors='none', t_max=90.0, profile='hard',
             frame='shifted', frame_seed=9, max_reasks=0, record='false',
         )  # fmt: skip
-        setup, simulator = hangar.prepare(options)
+        setup, simulator = simulators.prepare(options)
         outcome = run_episode(setup, simulator, results_dir=tmp_path_factory.mktemp('flown'))
     assert outcome.directory is not None
     assert len(outcome.score['reports']) == 4
@@ -70,8 +70,8 @@ def reports_of(verdict: Verdict) -> tuple[Outcome, str]:
     return finding.outcome, finding.detail
 
 
-def test_true_reports_agree_with_their_trace(flown: Path, hangar: Hangar) -> None:
-    verdict = verify_run(flown, hangar, render=False)
+def test_true_reports_agree_with_their_trace(flown: Path, simulators: SimulatorCache) -> None:
+    verdict = verify_run(flown, simulators, render=False)
     assert verdict.accepted
     assert reports_of(verdict)[0] is Outcome.PASSED
 
@@ -121,29 +121,29 @@ TRACES = {'a trace that says otherwise': tell_otherwise, 'a trace that cannot be
 
 @pytest.mark.parametrize('forgery', RECORDS)
 def test_reports_that_are_no_finds_are_rejected(
-    flown: Path, tmp_path: Path, hangar: Hangar, forgery: str
+    flown: Path, tmp_path: Path, simulators: SimulatorCache, forgery: str
 ) -> None:
     change, words = RECORDS[forgery]
     copy = forged(flown, tmp_path, 'episode.jsonl', change)
-    outcome, detail = reports_of(verify_run(copy, hangar, render=False))
+    outcome, detail = reports_of(verify_run(copy, simulators, render=False))
     assert outcome is Outcome.FAILED
     assert re.search(words, detail), detail
 
 
 @pytest.mark.parametrize('forgery', TRACES)
 def test_a_changed_trace_is_rejected(
-    flown: Path, tmp_path: Path, hangar: Hangar, forgery: str
+    flown: Path, tmp_path: Path, simulators: SimulatorCache, forgery: str
 ) -> None:
     copy = forged(flown, tmp_path, 'trace.jsonl', TRACES[forgery])
-    assert reports_of(verify_run(copy, hangar, render=False))[0] is Outcome.FAILED
+    assert reports_of(verify_run(copy, simulators, render=False))[0] is Outcome.FAILED
 
 
 def test_without_a_trace_there_is_nothing_to_compare(
-    flown: Path, tmp_path: Path, hangar: Hangar
+    flown: Path, tmp_path: Path, simulators: SimulatorCache
 ) -> None:
     copy = tmp_path / 'copy'
     shutil.copytree(flown, copy)
     (copy / 'trace.jsonl').unlink()
-    verdict = verify_run(copy, hangar, render=False)
+    verdict = verify_run(copy, simulators, render=False)
     assert verdict.accepted
     assert reports_of(verdict)[0] is Outcome.SKIPPED

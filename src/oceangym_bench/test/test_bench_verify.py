@@ -14,7 +14,7 @@ import yaml
 from oceangym_agent.agent import GoalView, Privilege, StatusView, Turn
 from oceangym_bench.cli.main import main
 from oceangym_bench.execution.episode import run_episode
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_bench.verify.differences import first_difference
 from oceangym_bench.verify.run import Finding, Outcome, Verdict, verify_run
 from oceangym_core.config.options import RunOptions
@@ -27,18 +27,18 @@ Line = dict[str, Any]
 
 
 @pytest.fixture(scope='module')
-def hangar() -> Hangar:
-    return Hangar()
+def simulators() -> SimulatorCache:
+    return SimulatorCache()
 
 
 @pytest.fixture(scope='module')
-def flown(tmp_path_factory: pytest.TempPathFactory, hangar: Hangar) -> Path:
+def flown(tmp_path_factory: pytest.TempPathFactory, simulators: SimulatorCache) -> Path:
     """A run with truth rendered, beside a target, in current, with odometry that drifts."""
     options = RunOptions(
         agent='blind_spam', task='inspect_pipe', start='point2', profile='hard', seed=3,
         frame='shifted', frame_seed=9, t_max=90.0, record='false',
     )  # fmt: skip
-    setup, simulator = hangar.prepare(options)
+    setup, simulator = simulators.prepare(options)
     outcome = run_episode(setup, simulator, results_dir=tmp_path_factory.mktemp('flown'))
     assert outcome.directory is not None
     lines = record(outcome.directory)
@@ -78,10 +78,10 @@ class Diver:
 
 
 @pytest.fixture(scope='module')
-def grounded(tmp_path_factory: pytest.TempPathFactory, hangar: Hangar) -> Path:
+def grounded(tmp_path_factory: pytest.TempPathFactory, simulators: SimulatorCache) -> Path:
     """A run that ends on the seabed."""
     options = RunOptions(agent='idle', start='point1', t_max=120.0, sensors='none', record='false')
-    setup, simulator = hangar.prepare(options)
+    setup, simulator = simulators.prepare(options)
     outcome = run_episode(
         setup, simulator, agent=Diver(), results_dir=tmp_path_factory.mktemp('grounded')
     )
@@ -158,7 +158,7 @@ def test_a_moved_waypoint_is_rejected(
 
 
 def test_combined_commands_are_flown_again_and_need_their_option(
-    tmp_path: Path, hangar: Hangar
+    tmp_path: Path, simulators: SimulatorCache
 ) -> None:
     options = RunOptions(
         agent='idle',
@@ -168,11 +168,11 @@ def test_combined_commands_are_flown_again_and_need_their_option(
         record='false',
         profile='hard',
     )
-    setup, simulator = hangar.prepare(options)
+    setup, simulator = simulators.prepare(options)
     outcome = run_episode(setup, simulator, agent=Terrain(), results_dir=tmp_path / 'runs')
     assert outcome.directory is not None
     assert outcome.score['actions'] == 'extended' and outcome.score['ending'] == 'time'
-    assert verify_run(outcome.directory, hangar, render=False).accepted
+    assert verify_run(outcome.directory, simulators, render=False).accepted
 
     def bend(lines: list[Line]) -> None:
         lines[1]['decision']['turn_deg'] = 0.0
@@ -184,7 +184,7 @@ def test_combined_commands_are_flown_again_and_need_their_option(
         lie = forged(outcome.directory, tmp_path / change.__name__, change)
         failed = {
             finding.check
-            for finding in verify_run(lie, hangar, render=False).findings
+            for finding in verify_run(lie, simulators, render=False).findings
             if finding.outcome is Outcome.FAILED
         }
         assert failed == {'trajectory', 'odometry'}
@@ -193,25 +193,27 @@ def test_combined_commands_are_flown_again_and_need_their_option(
         run['options']['actions'] = 'oceangym'
 
     lie = reset(outcome.directory, tmp_path / 'claim', claim)
-    assert verify_run(lie, hangar, render=False).rejected
+    assert verify_run(lie, simulators, render=False).rejected
 
 
 def test_a_waypoint_within_tolerance_is_no_forgery(
-    flown: Path, tmp_path: Path, hangar: Hangar
+    flown: Path, tmp_path: Path, simulators: SimulatorCache
 ) -> None:
     def nudge(lines: list[Line]) -> None:
         lines[2]['truth']['trajectory'][10][1] += 0.008
 
-    assert verify_run(forged(flown, tmp_path, nudge), hangar, render=False).accepted
+    assert verify_run(forged(flown, tmp_path, nudge), simulators, render=False).accepted
 
 
-def test_an_edited_score_is_rejected(flown: Path, tmp_path: Path, hangar: Hangar) -> None:
+def test_an_edited_score_is_rejected(
+    flown: Path, tmp_path: Path, simulators: SimulatorCache
+) -> None:
     copy = tmp_path / 'edited'
     shutil.copytree(flown, copy)
     score = json.loads((copy / 'score.json').read_text(encoding='utf-8'))
     score['scorers']['paper']['score'] += 1.0
     (copy / 'score.json').write_text(json.dumps(score), encoding='utf-8')
-    found = failure(verify_run(copy, hangar, render=False))
+    found = failure(verify_run(copy, simulators, render=False))
     assert found.check == 'score'
     assert 'scorers.paper.score' in found.detail
     assert main(['verify', str(copy)]) == 1
@@ -250,10 +252,10 @@ RECORDS: dict[str, tuple[Callable[[list[Line]], None], str]] = {
 
 @pytest.mark.parametrize('forgery', RECORDS)
 def test_a_forged_record_is_rejected(
-    flown: Path, tmp_path: Path, hangar: Hangar, forgery: str
+    flown: Path, tmp_path: Path, simulators: SimulatorCache, forgery: str
 ) -> None:
     change, check = RECORDS[forgery]
-    verdict = verify_run(forged(flown, tmp_path, change), hangar, render=check == 'sightings')
+    verdict = verify_run(forged(flown, tmp_path, change), simulators, render=check == 'sightings')
     assert check in {f.check for f in verdict.findings if f.outcome is Outcome.FAILED}
 
 
@@ -287,30 +289,32 @@ SETUPS: dict[str, tuple[Callable[[dict[str, Any]], None], str, str]] = {
 
 @pytest.mark.parametrize('forgery', SETUPS)
 def test_a_forged_setup_is_rejected(
-    flown: Path, tmp_path: Path, hangar: Hangar, forgery: str
+    flown: Path, tmp_path: Path, simulators: SimulatorCache, forgery: str
 ) -> None:
     change, check, detail = SETUPS[forgery]
-    found = failure(verify_run(reset(flown, tmp_path, change), hangar, render=False))
+    found = failure(verify_run(reset(flown, tmp_path, change), simulators, render=False))
     assert found.check == check
     assert detail in found.detail
 
 
-def test_another_seed_is_another_run(flown: Path, tmp_path: Path, hangar: Hangar) -> None:
-    verdict = verify_run(reset(flown, tmp_path, other_seed), hangar, render=False)
+def test_another_seed_is_another_run(
+    flown: Path, tmp_path: Path, simulators: SimulatorCache
+) -> None:
+    verdict = verify_run(reset(flown, tmp_path, other_seed), simulators, render=False)
     checks = {f.check for f in verdict.findings if f.outcome is Outcome.FAILED}
     # The current flows elsewhere and the odometry drifts differently.
     assert {'trajectory', 'odometry'} <= checks
 
 
 def test_a_killed_run_and_one_without_score_are_rejected(
-    flown: Path, tmp_path: Path, hangar: Hangar
+    flown: Path, tmp_path: Path, simulators: SimulatorCache
 ) -> None:
     copy = tmp_path / 'killed'
     shutil.copytree(flown, copy)
     episode = copy / 'episode.jsonl'
     episode.write_bytes(episode.read_bytes()[:-30])
     (copy / 'score.json').unlink()
-    verdict = verify_run(copy, hangar)
+    verdict = verify_run(copy, simulators)
     assert [(f.check, f.outcome) for f in verdict.findings] == [
         ('record', Outcome.FAILED),
         ('score', Outcome.FAILED),
@@ -318,9 +322,9 @@ def test_a_killed_run_and_one_without_score_are_rejected(
 
 
 def test_what_follows_a_contact_is_not_compared(
-    grounded: Path, tmp_path: Path, hangar: Hangar
+    grounded: Path, tmp_path: Path, simulators: SimulatorCache
 ) -> None:
-    verdict = verify_run(grounded, hangar)
+    verdict = verify_run(grounded, simulators)
     assert verdict.accepted
     last = verdict.findings[-1]
     assert (last.check, last.outcome) == ('after contact', Outcome.SKIPPED)
@@ -328,7 +332,7 @@ def test_what_follows_a_contact_is_not_compared(
     def bounce(lines: list[Line]) -> None:
         lines[-2]['truth']['trajectory'][-1][3] += 1.0
 
-    assert verify_run(forged(grounded, tmp_path, bounce), hangar).accepted
+    assert verify_run(forged(grounded, tmp_path, bounce), simulators).accepted
 
 
 def test_what_is_not_flown_again_is_not_accepted(
@@ -359,9 +363,12 @@ def claim_contact(lines: list[Line]) -> None:
 
 @pytest.mark.parametrize('change', [hide_contacts, claim_contact])
 def test_contacts_can_neither_be_hidden_nor_made_up(
-    grounded: Path, tmp_path: Path, hangar: Hangar, change: Callable[[list[Line]], None]
+    grounded: Path,
+    tmp_path: Path,
+    simulators: SimulatorCache,
+    change: Callable[[list[Line]], None],
 ) -> None:
-    assert failure(verify_run(forged(grounded, tmp_path, change), hangar)).check == 'contacts'
+    assert failure(verify_run(forged(grounded, tmp_path, change), simulators)).check == 'contacts'
 
 
 def test_differences_are_named_by_their_place() -> None:

@@ -111,7 +111,7 @@ def test_every_instrument_arrives_and_lies_where_tf_says(context: Any, scene: Ra
             lambda message: heard.update(tf=message),
             reader_qos(Delivery.LATCHED),
         )
-        out.introduce()
+        out.publish_static()
         out.begin()
         # Half a turn to starboard, so that the head has swept over everything but port.
         for tick in range(400):
@@ -176,7 +176,7 @@ def test_nothing_is_published_unless_it_is_named(context: Any) -> None:
         try:
             out = Instruments(node, simulator(None))
             assert out.topics == []
-            out.introduce()
+            out.publish_static()
             out.begin()
             out.instant(0.0, published=1.0)
             assert not [n for n, _ in node.get_topic_names_and_types() if 'instruments' in n]

@@ -32,7 +32,7 @@ class AgentNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('agent')
-        self.breather_s = 0.003
+        self.min_period_s = 0.003
         options = declare_options(self)
         world = str(
             declare(self, 'world', '', "World file for agents that may use truth; '': the task's.")

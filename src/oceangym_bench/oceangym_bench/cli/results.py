@@ -120,7 +120,7 @@ def _report(
 def verify_verb(words: Sequence[str]) -> int:
     """Check submitted runs; 1 unless every one is accepted."""
     # Flying again takes the simulator, which takes a second to import.
-    from oceangym_bench.execution.simulator_cache import Hangar
+    from oceangym_bench.execution.simulator_cache import SimulatorCache
     from oceangym_bench.verify.run import Outcome, verify_run
 
     parser = verb_parser(
@@ -144,10 +144,10 @@ def verify_verb(words: Sequence[str]) -> int:
     runs = [run for text in given.paths for run in _runs_in(user_path(text))]
     if given.sample is not None and given.sample < len(runs):
         runs = [runs[i * len(runs) // given.sample] for i in range(given.sample)]
-    hangar, console = Hangar(), Console()
+    simulators, console = SimulatorCache(), Console()
     verdicts = []
     for run in runs:
-        verdict = verify_run(run, hangar, render=not given.no_render)
+        verdict = verify_run(run, simulators, render=not given.no_render)
         verdicts.append(verdict)
         if given.json:
             continue

@@ -17,7 +17,7 @@ import sys
 import threading
 from typing import Any, Protocol
 
-from oceangym_bench.execution.jobs import Job, JobQueue, JobResult, Workshop
+from oceangym_bench.execution.jobs import Job, JobQueue, JobResult, RunWorker
 from oceangym_bench.execution.locks import share_lock
 
 EXECUTORS = ('local', 'ray', 'serial')
@@ -57,7 +57,7 @@ class SerialExecutor:
         finished: Callable[[JobResult], None],
     ) -> None:
         """Run everything; see `Executor`."""
-        workshop = Workshop()
+        run_worker = RunWorker()
         built: tuple[Any, ...] | None = None
         while True:
             item = queue.next_job(built)
@@ -65,7 +65,7 @@ class SerialExecutor:
                 return
             job, built = item
             started(job)
-            for result in queue.finish(workshop.run(job)):
+            for result in queue.finish(run_worker.run(job)):
                 finished(result)
 
 
@@ -145,12 +145,12 @@ class LocalExecutor:
                 return None
             result = worker.pipe.recv()
         except (EOFError, OSError):
-            result = self._bury(worker, worker.job)
+            result = self._result_of_lost(worker, worker.job)
         worker.job = None
         assert isinstance(result, JobResult)
         return result
 
-    def _bury(self, worker: _Worker, job: Job) -> JobResult:
+    def _result_of_lost(self, worker: _Worker, job: Job) -> JobResult:
         self._pool.remove(worker)
         worker.pipe.close()
         worker.process.join()
@@ -198,13 +198,13 @@ def _serve(pipe: Connection, threads: int, logs: str, lock: str) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     with share_lock(Path(lock)):
         _redirect_output(Path(logs))
-        workshop = Workshop(threads=threads)
+        run_worker = RunWorker(threads=threads)
         while True:
             try:
                 job = pipe.recv()
             except (EOFError, OSError):
                 return
-            pipe.send(workshop.run(job))
+            pipe.send(run_worker.run(job))
 
 
 def _die_with_parent() -> None:

@@ -68,7 +68,7 @@ class JobResult:
     where: str = ''
 
 
-class Workshop:
+class RunWorker:
     """Runs jobs one after the other in this process.
 
     Args:
@@ -77,7 +77,7 @@ class Workshop:
 
     def __init__(self, *, threads: int | None = None) -> None:
         self._threads = threads
-        self._hangar: Any = None
+        self._simulators: Any = None
 
     def run(self, job: Job) -> JobResult:
         """Run a job; whatever goes wrong is in the result."""
@@ -100,14 +100,14 @@ class Workshop:
     def _run(self, job: Job) -> None:
         # What flies is imported where it flies: the runner itself needs neither physics nor rays.
         from oceangym_bench.execution.episode import run_episode
-        from oceangym_bench.execution.simulator_cache import Hangar
+        from oceangym_bench.execution.simulator_cache import SimulatorCache
         from oceangym_bench.matrix.own_agents import make_own_agent
 
-        if self._hangar is None:
+        if self._simulators is None:
             if self._threads is not None:
                 limit_threads(self._threads)
-            self._hangar = Hangar()
-        setup, simulator = self._hangar.prepare(RunOptions.from_dict(job.options))
+            self._simulators = SimulatorCache()
+        setup, simulator = self._simulators.prepare(RunOptions.from_dict(job.options))
         agent = None if job.own_agent is None else make_own_agent(job.own_agent)
         run_episode(
             setup,
@@ -163,11 +163,11 @@ class JobQueue:
         """Return how many are neither finished nor running."""
         return len(self._waiting)
 
-    def next_job(self, workshop: tuple[Any, ...] | None) -> tuple[Job, tuple[Any, ...]] | None:
+    def next_job(self, built: tuple[Any, ...] | None) -> tuple[Job, tuple[Any, ...]] | None:
         """Return a job and what a worker builds for it; None if nothing can be run now.
 
         Args:
-            workshop: What the asking worker has built: a cell that needs the same comes first,
+            built: Key of the simulator that the asking worker has: a cell that needs the same comes first,
                 then one that needs what no other worker is busy with.
         """
         if self._stopped:
@@ -175,11 +175,11 @@ class JobQueue:
         ready = [c for c in self._waiting.values() if self._done.issuperset(c.sources)]
         if not ready:
             return None
-        busy = {cell.workshop for cell in self._running.values()}
-        cell = next((c for c in ready if c.workshop == workshop), None)
-        cell = cell or next((c for c in ready if c.workshop not in busy), ready[0])
+        busy = {cell.simulator_key for cell in self._running.values()}
+        cell = next((c for c in ready if c.simulator_key == built), None)
+        cell = cell or next((c for c in ready if c.simulator_key not in busy), ready[0])
         self._running[cell.id] = self._waiting.pop(cell.id)
-        return Job.of(cell, self._runs, str(self._resumed.get(cell.id, ''))), cell.workshop
+        return Job.of(cell, self._runs, str(self._resumed.get(cell.id, ''))), cell.simulator_key
 
     def finish(self, result: JobResult) -> list[JobResult]:
         """Take a result down; return it and those of the cells that can no longer be run."""

@@ -24,7 +24,7 @@ from oceangym_agent.models.presets import load_preset, ModelPreset
 from oceangym_agent.models.pricing import cost, request_tokens
 from oceangym_agent.prompts import load_prompt, Loop, PromptBuilder, StepView
 from oceangym_bench.execution.episode import goal_view
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_bench.matrix.runs import Cell
 from oceangym_core.config.options import MODEL_AGENTS, RunOptions
 from oceangym_core.config.tasks import config_folder, TaskRegistry
@@ -189,7 +189,7 @@ def _sample(options: RunOptions) -> _Sample:
 
 @lru_cache(maxsize=1)
 def _observe(options: RunOptions) -> _Sample:
-    setup, simulator = Hangar().prepare(options)
+    setup, simulator = SimulatorCache().prepare(options)
     manager = begin_record(
         setup, directory=None, privileged=False, clock=lambda: datetime.now(timezone.utc)
     )

@@ -9,18 +9,18 @@ import sys
 from typing import Any
 import uuid
 
-from oceangym_bench.execution.jobs import Job, JobQueue, JobResult, Workshop
+from oceangym_bench.execution.jobs import Job, JobQueue, JobResult, RunWorker
 from oceangym_core.assets import assets_root
 from oceangym_core.errors import OceanGymError
 
 PROBE_TIMEOUT_S = 120.0
 
 
-class RayWorkshop:
-    """A `Workshop` in an actor."""
+class RayRunWorker:
+    """A `RunWorker` in an actor."""
 
     def __init__(self, threads: int) -> None:
-        self._workshop = Workshop(threads=threads)
+        self._run_worker = RunWorker(threads=threads)
 
     def sees(self, path: str, text: str) -> bool:
         """Return whether a file that the runner has just written is the same here."""
@@ -30,7 +30,7 @@ class RayWorkshop:
     def run(self, job: Job) -> JobResult:
         """Run a job and say on which node."""
         node = import_ray().get_runtime_context().get_node_id()
-        return replace(self._workshop.run(job), where=node)
+        return replace(self._run_worker.run(job), where=node)
 
 
 @dataclass
@@ -143,13 +143,13 @@ class RayExecutor:
         return result
 
     def _start(self) -> _Actor:
-        workshop = self._ray.remote(RayWorkshop).options(
+        run_worker = self._ray.remote(RayRunWorker).options(
             num_cpus=self._cpus,
             max_restarts=0,
             scheduling_strategy='SPREAD',
             runtime_env={'env_vars': _environment()},
         )
-        actor = _Actor(handle=workshop.remote(self._cpus))
+        actor = _Actor(handle=run_worker.remote(self._cpus))
         self._check_sight(actor)
         self._actors.append(actor)
         return actor

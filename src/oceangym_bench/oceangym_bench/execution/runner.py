@@ -268,7 +268,7 @@ def prepare_worlds(cells: Iterable[Cell], say: Callable[[str], None]) -> None:
     Raises:
         OceanGymError: One cannot be generated.
     """
-    for options in {cell.workshop[:2]: cell.options for cell in cells}.values():
+    for options in {cell.simulator_key[:2]: cell.options for cell in cells}.values():
         world_file(options, say)
 
 

@@ -13,7 +13,7 @@ from oceangym_sim.simulator import Simulator
 from oceangym_worlds.world_files import say, world_file
 
 
-class Hangar:
+class SimulatorCache:
     """Holds the world and the simulator that were last asked for."""
 
     def __init__(self, report: Callable[[str], None] = say) -> None:

@@ -73,7 +73,7 @@ class Cell:
         return _word(self.model)
 
     @property
-    def workshop(self) -> tuple[Any, ...]:
+    def simulator_key(self) -> tuple[Any, ...]:
         """What a worker keeps from one run to the next: the same for cells of one simulator."""
         o = self.options
         return (o.world_seed, self.world, o.water, o.resolved_sensors, o.device, o.config)
@@ -158,7 +158,7 @@ def cells_of(benchmark: BenchmarkFile) -> tuple[Cell, ...]:
                 keys = _keys(benchmark, model, prompt, mode, points)
                 cells += [_cell(benchmark, key, points) for key in keys]
     _check_unique(benchmark, cells)
-    return tuple(sorted(cells, key=lambda cell: (cell.transfer != 'none', cell.workshop)))
+    return tuple(sorted(cells, key=lambda cell: (cell.transfer != 'none', cell.simulator_key)))
 
 
 def _systems(benchmark: BenchmarkFile) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ import numpy as np
 from oceangym_agent.agents.replay import ReplayAgent
 from oceangym_agent.trace import TRACE_FILE
 from oceangym_bench.execution.episode import run_episode
-from oceangym_bench.execution.simulator_cache import Hangar
+from oceangym_bench.execution.simulator_cache import SimulatorCache
 from oceangym_bench.verify.differences import first_difference, short
 from oceangym_bench.verify.trace_check import has_trace, report_difference
 from oceangym_core.config.options import MODEL_AGENTS, RunOptions
@@ -93,12 +93,12 @@ class Verdict:
         }
 
 
-def verify_run(run: Path, hangar: Hangar, *, render: bool = True) -> Verdict:
+def verify_run(run: Path, simulators: SimulatorCache, *, render: bool = True) -> Verdict:
     """Check a run directory.
 
     Args:
         run: The directory.
-        hangar: Of simulators, kept from run to run.
+        simulators: Of simulators, kept from run to run.
         render: Whether to compare what was perceptible too, which takes most of the time.
 
     Raises:
@@ -107,7 +107,7 @@ def verify_run(run: Path, hangar: Hangar, *, render: bool = True) -> Verdict:
     episode = load_episode(run)
     findings = [_check_record(episode), _check_score(run), *_check_trace(episode, run)]
     if not any(finding.outcome is Outcome.FAILED for finding in findings):
-        findings += _check_origin(episode, run, hangar, render)
+        findings += _check_origin(episode, run, simulators, render)
     return Verdict(run=run, findings=tuple(findings))
 
 
@@ -163,11 +163,13 @@ def _comparable(score: Mapping[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _check_origin(episode: Episode, run: Path, hangar: Hangar, render: bool) -> list[Finding]:
+def _check_origin(
+    episode: Episode, run: Path, simulators: SimulatorCache, render: bool
+) -> list[Finding]:
     """Check what the run was made with, and fly it again."""
     try:
         options = _replay_options(episode, run, render)
-        setup, simulator = hangar.prepare(options)
+        setup, simulator = simulators.prepare(options)
     except OceanGymError as error:
         return [_finding('setup', f'cannot be set up here: {error}')]
     findings = [_check_benchmark(episode, setup), _check_setup(episode, setup)]

@@ -158,7 +158,7 @@ class ContractNode(Node):
         self.exit_code: int | None = None
         # While others stream faster than this node needs, it looks only so often [s]: what it reads
         # is one deep, so that only the newest is taken.
-        self.breather_s = 0.0
+        self.min_period_s = 0.0
 
     def work(self) -> float:
         """Do a slice of work between callbacks; return how long to wait for the next one [s]."""
@@ -207,7 +207,7 @@ def run_node(make: Callable[[], ContractNode], arguments: Sequence[str] | None =
                 node.interrupt()
             else:
                 executor.spin_once(timeout_sec=node.work())
-                rested = _rest(node.breather_s, rested)
+                rested = _rest(node.min_period_s, rested)
         return node.exit_code
     except (OceanGymError, ParameterException) as error:
         _log_fatal(node, str(error))
@@ -247,9 +247,9 @@ def _log_fatal(node: Node | None, message: str) -> None:
         teller.destroy_node()
 
 
-def _rest(breather_s: float, rested: float) -> float:
+def _rest(min_period_s: float, rested: float) -> float:
     """Sleep if the last sleep is long enough ago; return when the last one ended [s]."""
-    if breather_s <= 0.0 or time.monotonic() - rested < breather_s / 2:
+    if min_period_s <= 0.0 or time.monotonic() - rested < min_period_s / 2:
         return rested
-    time.sleep(breather_s)
+    time.sleep(min_period_s)
     return time.monotonic()

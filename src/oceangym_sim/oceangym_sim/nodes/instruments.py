@@ -92,7 +92,7 @@ class Instruments:
         """The names of what is published."""
         return [topic for name in self._names for topic in TOPICS[name]]
 
-    def introduce(self) -> None:
+    def publish_static(self) -> None:
         """Publish the instruments' frames."""
         if self._names:
             links = {link_frame(name): self._mountings.link(name) for name in self._names}

@@ -108,7 +108,7 @@ class Publishers(VehicleTopics):
 
         return encode
 
-    def introduce(self) -> None:
+    def publish_static(self) -> None:
         """Publish what does not change: capabilities, frames and the vehicle's description."""
         self.describe(
             backend=self._simulator.engine.name,
@@ -118,7 +118,7 @@ class Publishers(VehicleTopics):
             streams=self._stream_names(),
             services=SERVICES,
         )
-        self._instruments.introduce()
+        self._instruments.publish_static()
 
     def _stream_names(self) -> list[str]:
         names = [s.name for s in (*VEHICLE_STREAMS, *TRUTH_STREAMS)]

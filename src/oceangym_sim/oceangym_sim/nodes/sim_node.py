@@ -103,7 +103,7 @@ class SimNode(ContractNode):
         self._velocities = VelocityReceiver(self, self._wall, self._simulator.set_velocity)
         self.create_timer(FROZEN_CLOCK_S, self._keep_clock, clock=self._wall)
         self.create_timer(1.0, self._diagnose, clock=self._wall)
-        self._out.introduce()
+        self._out.publish_static()
 
     def close(self) -> None:
         """Let go of the engine."""

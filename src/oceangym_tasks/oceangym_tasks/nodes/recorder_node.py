@@ -127,7 +127,7 @@ class RecorderNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('recorder')
-        self.breather_s = 0.005
+        self.min_period_s = 0.005
         directory = Path(str(declare(self, 'bag', 'bag', 'Directory of the bag; must not exist.')))
         run_id = str(declare(self, 'run_id', 'run', "Noted in the bag's metadata."))
         level = str(declare(self, 'record', 'light', 'light, or full: float and raw images too.'))

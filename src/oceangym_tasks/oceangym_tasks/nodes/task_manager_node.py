@@ -48,7 +48,6 @@ from oceangym_core.nodes.node import (
 from oceangym_core.record.schema import Ending
 from oceangym_core.world.world import load_world, World, world_path
 from oceangym_tasks.episode_files import open_episode
-from oceangym_tasks.nodes.attendance import Attendance
 from oceangym_tasks.nodes.conversions import (
     find_report,
     goal_message,
@@ -58,11 +57,12 @@ from oceangym_tasks.nodes.conversions import (
     state_message,
     text_marker,
 )
+from oceangym_tasks.nodes.participants import ParticipantMonitor
 from oceangym_tasks.status_text import status_text
 from oceangym_tasks.task_manager import TaskManager, TaskState, TaskStatus
 
 # How long the last messages may take to reach their readers.
-FAREWELL = Duration(seconds=2)
+FLUSH_TIMEOUT = Duration(seconds=2)
 # A decision that has not arrived this long after its step will not [s of wall time].
 DECISION_PATIENCE_S = 2.0
 # A report on an observation whose step is still on its way here waits for it this long [s].
@@ -86,7 +86,7 @@ class TaskManagerNode(ContractNode):
 
     def __init__(self) -> None:
         super().__init__('task_manager')
-        self.breather_s = 0.003
+        self.min_period_s = 0.003
         self._options = declare_options(self)
         world = str(declare(self, 'world', '', "World file; '': the task's."))
         self._autostart = bool(
@@ -126,7 +126,7 @@ class TaskManagerNode(ContractNode):
         self._text = publish_stream(self, stream('task/text'))
         read_stream(self, stream('truth/step'), self._on_step)
         read_stream(self, DECISION, self._on_decision)
-        self._attendance = Attendance(
+        self._participants = ParticipantMonitor(
             self, wait_for, on_lost=self._lost, on_recorded=self._announce_step
         )
         self.create_service(ReportFind, 'task/report_find', self._on_report)
@@ -174,7 +174,7 @@ class TaskManagerNode(ContractNode):
         return 0.05
 
     def _wait(self) -> None:
-        missing = self._attendance.missing()
+        missing = self._participants.missing()
         if not missing:
             assert self._setup is not None
             assert self._manager is not None
@@ -184,7 +184,7 @@ class TaskManagerNode(ContractNode):
             )
             self._publish_state()
             self._steps.clear()
-            self._reset = self._attendance.reset_client.call_async(reset_request(self._setup))
+            self._reset = self._participants.reset_client.call_async(reset_request(self._setup))
             self._enter(Phase.RESETTING)
         elif self._waited() > self._startup:
             self._fail(
@@ -256,8 +256,8 @@ class TaskManagerNode(ContractNode):
         if self._outcome is not None and not self._outcome.done():
             self._outcome.set_result(score)
         if self._autostart:
-            self._score.wait_for_all_acked(FAREWELL)
-            self._state.wait_for_all_acked(FAREWELL)
+            self._score.wait_for_all_acked(FLUSH_TIMEOUT)
+            self._state.wait_for_all_acked(FLUSH_TIMEOUT)
             self.exit_code = _exit_code(ending)
 
     def _fail(self, code: int, message: str) -> None:
@@ -312,7 +312,7 @@ class TaskManagerNode(ContractNode):
         if self._unrecorded is None:
             return
         late = self._waited() > RECORD_PATIENCE_S
-        if late or self._attendance.has_recorded(self._unrecorded):
+        if late or self._participants.has_recorded(self._unrecorded):
             self._unrecorded = None
             self._publish_state()
 

@@ -17,7 +17,7 @@ from oceangym_core.nodes.node import read_stream, watch_publisher
 RECORDER = 'recorder'
 
 
-class Attendance:
+class ParticipantMonitor:
     """Watches backend, agent and recorder.
 
     Args:
