@@ -14,6 +14,7 @@ from oceangym.processes import process_environment, process_specs
 from oceangym.progress import RecordTail
 from oceangym.supervisor import Outcome, Supervisor
 from oceangym_core.config.options import RunOptions
+from oceangym_core.nodes.conversions import nanoseconds_of
 from oceangym_core.record.bag import read_messages
 from oceangym_core.record.reader import load_episode
 from oceangym_core.scoring import rescore
@@ -75,6 +76,10 @@ def test_an_episode_leaves_a_complete_record_and_bag(tmp_path, small_world, doma
 
     with Reader(run.directory / 'bag') as reader:
         counts = {c.topic.removeprefix('/auv/'): c.msgcount for c in reader.connections}
+    # The frozen instant is sent again to a node that joins late, so its messages are told by stamp.
+    for topic in ('odometry', 'truth/odometry', 'altitude', 'battery'):
+        found = read_messages(run.directory / 'bag', [f'/auv/{topic}'])
+        counts[topic] = len({nanoseconds_of(message.header.stamp) for _, _, message in found})
     # Rates of simulation time over 90 s; streams of the instant have observation 0 besides.
     assert counts['imu'] == 20 * 90
     assert counts['odometry'] == 10 * 90 + 1

@@ -165,7 +165,7 @@ class ModelRun:
         """Run to the end; the story goes on whenever the run is looked at."""
 
         def poll() -> None:
-            for _ in range(5):
+            for _ in range(100):
                 self.probe.executor.spin_once(timeout_sec=0.0)
             next(story, None)
 
